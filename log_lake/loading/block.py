@@ -22,27 +22,28 @@ from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.expansion import Expansion
 
 WIDE = 1_000
-"""Fields from which on columns cost more than values: a chunk of a column costs as much as 1,000 values."""
+"""From this many fields on, columns cost more than values: a chunk of a column costs as much as 1,000
+values."""
 
 MAX_CELLS = 1 << 24
-"""Values of the records that are in memory at once, where an absent field is a value too: Arrow makes a column of
-every name, and each column is as long as the table."""
+"""The most values of the records that are in memory at once.  An absent field counts as a value: Arrow makes a
+column for every name, and each column is as long as the table."""
 
 
 def batch_rows(schema: pa.Schema, most: int) -> int:
-    """So many records of the schema, at `most`, that their values are no more than MAX_CELLS."""
+    """Returns how many records of the schema, at `most`, have no more than MAX_CELLS values together."""
     return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
 
 
 def most_absent(fields: int) -> int:
-    """Absent values that one table of so many fields may have: fewer for a wide one, whose columns have short
-    chunks."""
+    """Returns how many absent values one table with so many fields may have.  A wide table may have fewer, because
+    its columns have short chunks."""
     return MAX_CELLS // (1 + fields // WIDE)
 
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The limits for reading one file, a part of `Reading`.  The first four are bytes."""
+    """The limits for reading one file, a part of `Reading`.  The first four are in bytes."""
 
     kept_csv: int = 64 << 20
     """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
@@ -51,18 +52,18 @@ class ReadLimits:
     """Values of a CSV file that are kept on disk, packed; a file with more is read twice (decision 50)."""
 
     csv_record: int = 64 << 20
-    """The longest record of CSV.  A quote that is never closed would otherwise fill the memory."""
+    """The longest record of CSV.  Without this limit, a quote that is never closed would fill the memory."""
 
     first_json: int = 64 << 10
     """The first piece of a file of JSON records, which shows its fields (decision 50)."""
 
     record_values: int = MAX_CELLS
-    """Values of a JSON record, or of records that Arrow reads at once, absent ones counted: Arrow makes a column of
-    every name."""
+    """Values of a JSON record, or of records that Arrow reads at once.  An absent field counts as a value, because
+    Arrow makes a column for every name."""
 
 
 READ_LIMITS = ReadLimits()
-"""The defaults."""
+"""The default limits."""
 
 
 QUARANTINE = "quarantine"
@@ -96,17 +97,19 @@ REJECTED_SCHEMA = pa.schema(
 )
 
 Locate = Callable[[int], tuple[int, bytes | None]]
-"""The line and the text, if it has one, of a block's record, by its row in the table."""
+"""A function that returns, for a row of a block's table, the record's line and its text (None if it has
+none)."""
 
 
 @dataclass(frozen=True)
 class Block:
     """Some records of one file, in its order.
 
-    `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
-    for records that were changed on the way; it is None if the file has no types of its own.  `faults`: by row
-    of the table, why no type can hold a value; the table has null there, and `raws` has the text of some of
-    these records.  `checked`: every record is within the limits, and `table` includes what `rows` had.
+    `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records,
+    null for a record that was changed while it was read; it is None if the file has no types of its own.
+    `faults` has, for each row with a value that no type can hold, the reason.  The table has null there, and
+    `raws` has the text of some of these records.  `checked`: every record is within the limits, and `table`
+    already has the columns of `rows`.
     """
 
     table: pa.Table
@@ -141,7 +144,8 @@ class Reading:
     bad_records: str = "fail"
     keyless: str = "accept"
     records: str = ""
-    """The path of the list that holds a JSON document's records; empty: the document is a record."""
+    """The path of the list that holds a JSON document's records; if it is empty, the document itself is a
+    record."""
     csv: CsvOptions = field(default_factory=CsvOptions)
     constants: tuple[tuple[pa.Field, str | None], ...] = ()
     path: str = ""
@@ -155,7 +159,7 @@ class Reading:
     contract: Contract | None = None
     """The fields that the pool's records may have; None if they may have any."""
     taken: frozenset[str] = frozenset()
-    """The declared fields whose types the contract gives: a text of CSV may write their integers as 2.0."""
+    """Declared fields whose types come from the contract: the text of CSV may write their integers as 2.0."""
     lost: LostValues = field(default_factory=LostValues)
     """What the contract left out of the file's records."""
     keeps_rows: bool = False
@@ -166,11 +170,12 @@ class Reading:
         return dict(self.rule.aggregates).get(name, "")
 
     def is_settled(self, name: str) -> bool:
-        """Whether the type of the field is known, so that its values need not be of one kind in all records."""
+        """Whether the type of the field is known; then its values may be of different kinds in different
+        records."""
         return name in self.declared or (self.contract is not None and name in self.contract.scalars)
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
-        """The record as a rejected one.  Raises InvalidInput if the policy is `fail`."""
+        """Returns the record as a rejected one.  Raises InvalidInput if the policy is `fail`."""
         if self.bad_records != QUARANTINE:
             raise InvalidInput(f"{self.file}, line {line}: {reason}")
         if not isinstance(raw, bytes):
@@ -189,7 +194,7 @@ class Reading:
 
 
 def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:
-    """Rejected records of a load, in the form in which the sub-pool stores them."""
+    """Returns the rejected records of a load in the form in which the sub-pool `$rejected` stores them."""
     return pa.Table.from_pylist(
         [{**vars(r), "transaction": transaction, "time": time} for r in rejected], schema=REJECTED_SCHEMA
     )

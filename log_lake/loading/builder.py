@@ -53,14 +53,15 @@ log = logging.getLogger(__name__)
 
 _ALIKE_BYTES = 64 << 20
 _MOST_ALIKE = 100
-"""Bytes, and number, of the small blocks that are gathered before they are taken together."""
+"""The bytes, and the number, of small blocks with one schema that are gathered to be processed together."""
 
 
 @dataclass
 class ObjectBuilder:
     """Writes the objects of a load.  Call `add` for each block, then `finish`.
 
-    `inline`: objects of at most this many bytes together are not written: their actions have their bytes.
+    `inline`: if objects have at most this many bytes together, they are not written as files; their actions
+    hold their bytes.
     """
 
     store: Store
@@ -77,11 +78,11 @@ class ObjectBuilder:
     inline: int = 0
     sort: str = RUN
     target_size: int = 128 << 20
-    """About so many stored bytes has an object of a run."""
+    """About how many stored bytes each object of a run has."""
     points: tuple[bytes, ...] = ()
-    """Encoded keys in ascending order: a run that was sorted on disk is cut there too."""
+    """Encoded keys in ascending order; a run that was sorted on disk is cut at them too."""
     bulk: bool = False
-    """Also a run that was sorted in memory is cut at the points."""
+    """Whether a run that was sorted in memory is cut at the points as well."""
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class ObjectBuilder:
 
     @property
     def _budget(self) -> int:
-        """Bytes of records to gather: reading and sorting them take the rest of the memory (decision 306)."""
+        """Bytes of records to gather.  Reading and sorting these take the rest of the memory (decision 306)."""
         return self.memory // 3
 
     def add(self, block: Block) -> None:
@@ -132,7 +133,8 @@ class ObjectBuilder:
         self._gather("", table)
 
     def _kept(self, table: pa.Table, contract: Contract) -> pa.Table:
-        """A program's records as the contract keeps them.  Raises InvalidInput for the first that breaks it."""
+        """Returns a program's records as the contract keeps them.  Raises InvalidInput for the first record that
+        breaks it."""
         kept = contract.keep(table, first=True)
         for row, why in sorted(kept.wrong.items()):
             raise InvalidInput(f"record {row + 1}: {why}")
@@ -141,7 +143,7 @@ class ObjectBuilder:
         return kept.table
 
     def _take_alike(self) -> None:
-        """Work on whole columns is done for several small blocks together."""
+        """Processes the gathered small blocks together, because work on whole columns has a fixed cost."""
         if not self._alike:
             return
         table = self._alike[0] if len(self._alike) == 1 else pa.concat_tables(self._alike).combine_chunks()
@@ -287,10 +289,11 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Groups of tables that become one object each, in their order; empties the list, so that memory gets free.
+    """Yields groups of tables that become one object each, in their order.  Empties `tables`, to free their memory
+    early.
 
-    Within an object every table has the fields of all.  A group ends when missing values would be too many.  The
-    more fields there are, the fewer values may be missing, because chunks of columns are then short.
+    Within an object every table gets the fields of all.  A group ends when too many values would be missing.
+    The more fields there are, the fewer values may be missing, because chunks of columns are then short.
     """
     left = tables[::-1]
     tables.clear()

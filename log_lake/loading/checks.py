@@ -1,8 +1,9 @@
-"""The checks of every file, in any format: UTF-8, the limits of values and keys, a record with the key.
+"""Checks the records of every file, in any format: UTF-8, the limits of values and keys, and that a record has the
+key.
 
-A record that fails is a bad record: named by line or row, and rejected or quarantined.  Arrow checks a column at
-a time; only if a column fails, its rows are checked one by one.  Called by `detect` for each file, and by
-`builder` for tables of a program.
+A record that fails is a bad record: it is named by line or row, and rejected or quarantined.  Arrow checks a
+column at a time; only if a column fails, its rows are checked one by one.  Called by `detect` for each file,
+and by `builder` for tables of a program.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
 def _sound(
     table: pa.Table, wrong: Faults, reading: Reading
 ) -> tuple[pa.Table, Faults, npt.NDArray[np.bool_]]:
-    """The records that stay, all faults by row of `table`, and which of those that stay were changed.
+    """Returns the records that stay, all faults by row of `table`, and which of the records that stay were
+    changed.
 
-    The pool's contract looks at records that have no other fault.
+    The pool's contract examines only records that have no other fault.
     """
     rows = table.num_rows
     if wrong:
@@ -108,12 +110,12 @@ def _sound(
 
 
 def _good(wrong: Faults, rows: int) -> pa.Array:
-    """For each of the rows, whether nothing is wrong with it."""
+    """Returns for each row whether it has no fault."""
     return pa.array([at not in wrong for at in range(rows)], pa.bool_())
 
 
 def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
-    """The table, in which a combined field whose values were all bad gets the null type."""
+    """Returns the table.  A combined field whose values were all bad gets the null type."""
     for index, field in enumerate(table.schema):
         if reading.function(field.name) and table.column(index).null_count == table.num_rows:
             table = table.set_column(index, field.name, pa.nulls(table.num_rows))
@@ -153,7 +155,7 @@ def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, readin
 
 
 def _fault_of(column: pa.ChunkedArray) -> str:
-    """Why Arrow takes the column for invalid; "" if it is valid."""
+    """Returns why Arrow considers the column invalid; "" if it is valid."""
     try:
         column.validate(full=True)
     except UnicodeDecodeError:

@@ -25,7 +25,7 @@ _SKIPPABLE = tuple(bytes([b]) + b"\x2a\x4d\x18" for b in range(0x50, 0x60))
 _PACKED = 256 << 10
 
 _XZ_MEMORY = 256 << 20
-"""Bytes that a file may make the decompressor of xz take; `xz -9` makes it take 65 MiB."""
+"""The most memory that a file may make the decompressor of xz use; `xz -9` needs 65 MiB."""
 
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInvalid, OSError)
 """The exceptions of the decompressors for a damaged or truncated file."""
@@ -71,7 +71,8 @@ class _Zstd(io.RawIOBase):
 
 
 class _Members(io.RawIOBase):
-    """Streams that follow one another.  Python's own readers ignore a damaged one behind the first."""
+    """Compressed streams that follow one another.  Python's own readers ignore a damaged one after the
+    first."""
 
     def __init__(self, file: BinaryIO, member: Callable[[], Any]) -> None:
         self._file, self._member = file, member

@@ -39,15 +39,16 @@ Faults = dict[int, str]
 """By row of a table, why the record is bad."""
 
 LostValues = Counter[str]
-"""By the path of a field, how many records it, or a value of it, was left out of."""
+"""By the path of a field: from how many records the field, or a value in it, was left out."""
 
 _Misfit = Callable[[str, str], None]
-"""Takes a part of a value that does not fit: its path, and why.  Under `freeze` it raises."""
+"""A function that is called with the path of a part of a value that does not fit, and the reason.  Under `freeze`
+it raises."""
 
 
 @dataclass(frozen=True)
 class Conforming:
-    """Records after the contract was applied; the bad records by row; and by field what was left out."""
+    """Records after the contract was applied, the bad records by row, and by field how much was left out."""
 
     table: pa.Table
     wrong: Faults = field(default_factory=dict)
@@ -71,12 +72,13 @@ class Contract:
 
     @property
     def key_fields(self) -> dict[str, pa.Field]:
-        """The fields of the key: a reader of JSON reads them as their types, so each value stands for itself."""
+        """The fields of the key.  A reader of JSON reads their values as their types, so each value is judged by
+        itself."""
         return {name: field for name, field in self.scalars.items() if name in self.key}
 
     @property
     def scalars(self) -> dict[str, pa.Field]:
-        """The fields that one text can hold a value of; a CSV reader reads these in the pool's types."""
+        """The fields with values that one text can hold; a CSV reader reads these in the pool's types."""
         return {
             name: target
             for name, target in self._known.items()
@@ -84,8 +86,8 @@ class Contract:
         }
 
     def keep(self, table: pa.Table, *, first: bool = False) -> Conforming:
-        """The records after the contract was applied, not marked yet; with `first`, one bad value a field is
-        enough."""
+        """Returns the records after the contract was applied, before changed ones are marked.  With `first`, it
+        may stop at the first bad value of each field."""
         wrong, lost = Faults(), LostValues()
         if all(map(self._is_alike, table.schema)):
             return Conforming(table)
@@ -109,8 +111,8 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """The bad records: rows where a value does not fit the field.  Other values that do not fit count as
-        `lost`."""
+        """Returns the bad records: rows in which a value does not fit the field `name`.  If values of other fields
+        do not fit, they count as `lost`."""
         if name not in self._known or not faults:
             return faults
         if self.policy == DISCARD and name not in self.key:
@@ -123,12 +125,13 @@ class Contract:
         return target is not None and _is_same(target, field)
 
     def _said(self, why: str) -> str:
-        """A fault, with the setting that makes it one, and the value that accepts the record."""
+        """Adds to a fault the setting that makes it one, and the value of the setting that would accept the
+        record."""
         accepts = "; schema=evolve accepts it" if self.policy == FREEZE else ""
         return f"{why} (schema={self.policy}{accepts})"
 
     def _miss(self, column: pa.ChunkedArray, name: str, wrong: Faults, lost: LostValues) -> None:
-        """Take note of the values of a field that the pool does not have."""
+        """Records the values of a field that the pool does not have, as faults or as lost ones."""
         rows = pc.indices_nonzero(column.is_valid()).to_pylist()
         if self.policy == DISCARD:
             lost[name] += len(rows)
@@ -139,7 +142,8 @@ class Contract:
     def _fitted(
         self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: LostValues, *, first: bool
     ) -> tuple[pa.ChunkedArray, Faults]:
-        """The column in the type of the pool's field, null where a value does not fit; and by row why."""
+        """Returns the column in the type of the pool's field, with null where a value does not fit, and the reason
+        by row."""
         if pa.types.is_nested(target.type):
             return self._nested(column, field, _typed_by(target, field), lost)
         if is_json(field) and pa.types.is_integer(target.type):  # 2.0 is an integer beside a text too
@@ -153,7 +157,8 @@ class Contract:
     def _nested(
         self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: LostValues
     ) -> tuple[pa.ChunkedArray, Faults]:
-        """As `_fitted`; under `discard` a record or list is kept without the parts that do not fit."""
+        """Like `_fitted`, for nested values: under `discard` a record or list is kept without the parts that do
+        not fit."""
         faults = Faults()
         values: list[Any] = []
         missed: set[str] = set()
@@ -175,7 +180,8 @@ class Contract:
 
 
 def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract | None:
-    """The contract of a pool with these fields; None if its fields may change, or if it has no fields yet.
+    """Returns the contract of a pool with these fields.  Returns None if its fields may change, or if it has no
+    fields yet.
 
     A field that counts its records accepts any value, because the pool stores only the number.
     """
@@ -187,7 +193,7 @@ def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract 
 
 
 def changed_rows(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
-    """For each of the records, whether the contract changed it: left a value out, or converted one."""
+    """Returns for each record whether the contract left out or converted one of its values."""
     changed = np.zeros(before.num_rows, np.bool_)
     before = normalized(before)
     for came, column in zip(before.schema, before.columns, strict=True):
@@ -214,7 +220,7 @@ def lost_line(lost: LostValues) -> str:
 
 
 def _part(value: Any, field: pa.Field, path: str, misfit: _Misfit) -> Any:
-    """The value, or what of it fits the field; the depth of values is limited."""
+    """Returns the value, or the parts of it that fit the field.  Recursive: the depth of values is limited."""
     kind = field.type
     if value is None or is_json(field):
         return value
@@ -246,7 +252,8 @@ def _part(value: Any, field: pa.Field, path: str, misfit: _Misfit) -> Any:
 
 
 def _entries(value: MapEntries, field: pa.Field, path: str, misfit: _Misfit) -> MapEntries | None:
-    """A map whose entries all fit; one that does not fit is left out whole."""
+    """Returns a map in which every entry fits, or None: a map with an entry that does not fit is left out as a
+    whole."""
 
     def fails(inner: str, why: str) -> None:
         raise DoesNotFit(f"field {inner!r}: {why}")
@@ -263,7 +270,7 @@ def _entries(value: MapEntries, field: pa.Field, path: str, misfit: _Misfit) -> 
 
 
 def _inner(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside of records, lists or maps; none of other values."""
+    """Returns the fields inside a record, list or map; nothing for other types."""
     if pa.types.is_struct(kind):
         return list(kind)
     if pa.types.is_map(kind):
@@ -272,14 +279,16 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _is_same(field: pa.Field, other: pa.Field) -> bool:
-    """Whether both have the same type; Arrow does not tell texts from typed JSON inside of other values."""
+    """Whether both have the same type.  Arrow alone does not distinguish texts from typed JSON inside other
+    values."""
     if field.type != other.type or is_json(field) != is_json(other):
         return False
     return all(map(_is_same, _inner(field.type), _inner(other.type)))
 
 
 def _typed_by(field: pa.Field, brought: pa.Field) -> pa.Field:
-    """The field, in which parts without a type yet get the one that is brought: they take any (`holds`)."""
+    """Returns the field in which parts that have no type yet get the type of the record's values: such parts
+    accept any type (`holds`)."""
     kind, theirs = field.type, brought.type
     if pa.types.is_null(kind):
         return brought.with_name(field.name)
@@ -295,7 +304,7 @@ def _typed_by(field: pa.Field, brought: pa.Field) -> pa.Field:
 
 
 def _settled(field: pa.Field, values: Sequence[Any]) -> pa.Field:
-    """The field, in which parts that still have no type get that of their values."""
+    """Returns the field in which parts that still have no type get the type of their values."""
     kind = field.type
     if pa.types.is_null(kind):
         return (
@@ -314,7 +323,7 @@ def _settled(field: pa.Field, values: Sequence[Any]) -> pa.Field:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether the value is one of plain JSON; the depth of values is limited."""
+    """Whether plain JSON can express the value.  Recursive: the depth of values is limited."""
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
     if isinstance(value, list):
@@ -323,7 +332,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _array(values: Collection[Any], field: pa.Field) -> pa.Array:
-    """Values that fit the field as a column of its type."""
+    """Returns values that fit the field, as a column of its type."""
     kind = field.type
     if is_json(field):
         return pa.array([None if value is None else text_of(value) for value in values], pa.string())

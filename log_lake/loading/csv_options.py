@@ -1,7 +1,7 @@
-"""The format of a CSV file: the settings `csv.*` as values that fit together.
+"""The format of a CSV file: the settings `csv.*`, checked against each other.
 
-Each character has one meaning, and so has each word; otherwise values would change silently.  An escape equal to
-the quote changes nothing, because a doubled quote always stands for one quote.
+Each character has one meaning, and so has each word; otherwise values would change silently.  An escape equal
+to the quote changes nothing, because a doubled quote always stands for one quote.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Declared types: reading a value as the type that the pool declares for its field.
+"""Reads a value as the type that the pool declares for its field.
 
-JSON has no times, dates, decimals or bytes.  These are read from strings (`texts.value`), decimals from numbers
-too, exactly.  Integers are read from strings of their digits too, since protobuf writes those of 64 bits so, and
-from numbers such as 1.0, which pandas writes.  NaN and the infinities are strings, as a scan shows them.  Any other
-value must be of the declared class and in its range.  CSV has only text, so there every class is read from it
-(`csv_types`).  A type never cuts a value: if it cannot hold the value exactly, the value does not fit.  Only
-doubles take the nearest number.
+JSON has no times, dates, decimals or bytes.  These are read from strings (`texts.value`); decimals are read
+from numbers too, exactly.  Integers are also read from strings of digits, because protobuf writes 64-bit
+integers that way, and from numbers such as 1.0, which pandas writes.  NaN and the infinities are strings, as a
+scan shows them.  Any other value must be of the declared class and in its range.  CSV has only text, so there
+every class is read from text (`csv_types`).  A type never cuts a value: if it cannot hold the value exactly,
+the value does not fit.  Only doubles take the nearest number.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone
 
 
 def convert(value: Any, field: pa.Field) -> Any:
-    """A JSON value (numbers exact) as a value of the declared type.  Raises DoesNotFit."""
+    """Returns a JSON value, with exact numbers, as a value of the declared type.  Raises DoesNotFit."""
     if value is None or is_json(field):
         return value
     try:
@@ -60,7 +60,7 @@ def read_declared(text: str, field: pa.Field) -> Value:
 
 
 def _whole(number: float | decimal.Decimal) -> int:
-    """A number without a fraction as an integer, such as 1.0 and 1e3.  Raises NotReadable."""
+    """Returns a number without a fraction, such as 1.0 and 1e3, as an integer.  Raises NotReadable."""
     if not -(2**64) < number < 2**64 or number != int(number):
         raise NotReadable("no integer of 64 bits")
     return int(number)
@@ -102,7 +102,7 @@ def _json_kind(value: Any) -> str:
 
 
 def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field], *, source: str) -> pa.Table:
-    """Typed records, with the declared fields in their types.
+    """Returns typed records with the declared fields converted to their types.
 
     `source` names the records in errors.  Raises InvalidInput.
     """
@@ -125,9 +125,9 @@ def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
 def fitting_values(
     column: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """The column in the declared type, with null where a value does not fit; and by row, why it does not.
+    """Returns the column in the declared type, with null where a value does not fit, and the reason by row.
 
-    `first`: only the first such value is needed; the values after it may be null.  Raises OtherClass.
+    `first`: only the first such value is needed; later values may be null.  Raises OtherClass.
     """
     try:
         return _converted(column, field, target), {}
@@ -155,7 +155,8 @@ def fitting_values(
 def _fitting(
     values: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """The values in the declared type, null where one is not of it, found by halving; and by number why.
+    """Returns the values in the declared type, and the reason for each that does not fit, by its number.  It finds
+    those by halving.
 
     `first`: as in `fitting_values`.
     """
@@ -180,7 +181,7 @@ def _fitting(
 
 
 def _converted(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    """The column in the declared type.  Raises DoesNotFit."""
+    """Returns the column in the declared type.  Raises DoesNotFit if a value does not fit."""
     try:
         if is_json(target):
             return _as_json(column, field)
@@ -207,7 +208,8 @@ def _as_json(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _from_json(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
-    """Values of typed JSON in the declared type; each distinct one is read once.  Raises DoesNotFit."""
+    """Returns values of typed JSON in the declared type; each distinct text is read once.  Raises
+    DoesNotFit."""
     encoded = pa.concat_arrays(
         column.cast(pa.string()).chunks or [pa.array([], pa.string())]
     ).dictionary_encode()
@@ -219,7 +221,7 @@ def _from_json(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.Chunk
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    """The column in the declared type, if it is of the same class, or both are numbers and decimals.
+    """Returns the column in the declared type.  Both must have the same class, or be numbers or decimals.
 
     Arrow alone would also turn numbers into booleans.  Raises DoesNotFit.
     """
@@ -248,7 +250,8 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
 
 
 def _from_texts(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
-    """Texts in the declared type, read as in JSON; each distinct text is read once.  Raises DoesNotFit."""
+    """Returns texts in the declared type, read as in JSON; each distinct text is read once.  Raises
+    DoesNotFit."""
     encoded = pa.concat_arrays(
         column.cast(pa.string()).chunks or [pa.array([], pa.string())]
     ).dictionary_encode()

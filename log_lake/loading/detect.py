@@ -1,13 +1,14 @@
 """Finds a file's format, and reads the file with the reader of that format.
 
-`_TABLE` has a row for each format.  Formats with a mark in their first bytes (Parquet, ORC, Avro, ZNG, and some
-that the lake does not read) are recognized by it, even if the name says otherwise.  ZST has its mark at the end.
-It is looked at if the file does not begin like text, or if nothing else shows the format.  For text, the ending
-of the name decides. If the ending says nothing, a first `{` or `[` means JSON.
+`_TABLE` has a row per format.  Formats with a mark in their first bytes (Parquet, ORC, Avro, ZNG, and some that
+the lake does not read) are recognized by it, even if the file's name says otherwise.  ZST has its mark at the
+end of the file; this mark is checked if the file does not begin like text, or if nothing else shows the format.
+For text, the ending of the name decides.  If the ending says nothing, a first `{` or `[` means JSON.
 
-The text form of ZNG begins like JSON, except that the names of most fields have no quotes.
+The text form of ZNG begins like JSON, except that most field names in it have no quotes.
 
-`.zst` is the ending of two kinds of files: ZST, and files compressed with zstd, which their first bytes show.
+`.zst` is the ending of two kinds of files: ZST, and files compressed with zstd.  Their first bytes tell them
+apart.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ FORMATS = ALL_FORMATS[1:]
 class FileFormat:
     """How the files of one format are found and read.
 
-    `read`: gives a file's records in blocks, in the order of the file; raises InvalidInput.
-    `endings`: what names of such files end with, in lower case.  `mark`: the first bytes of every such file; empty
-    if they differ.  `is_text`: the size of its content is that of the text, and `opening` limits it.
-    `trusts_json`: the reader wrote all typed JSON in its blocks itself, so `checks` does not check it again.
+    `read`: yields a file's records in blocks, in the order of the file; raises InvalidInput.  `endings`: the
+    endings of such files' names, in lower case.  `mark`: the first bytes of every such file; empty if they
+    differ.  `is_text`: the file's content is text, whose size `opening` limits.  `trusts_json`: the reader
+    itself wrote all typed JSON in its blocks, so `checks` does not check it again.
     """
 
     read: Callable[[Reading], Iterator[Block]]
@@ -60,8 +61,8 @@ class FileFormat:
 
 
 def _read_json(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
-    """The records of a JSON file, with keys read by the pool's class: a first key of another class would make all
-    others bad."""
+    """Reads a JSON file.  Keys are read as the class that the pool's records show; otherwise a first key of
+    another class would make all later ones bad."""
     if reading.contract is not None:
         reading = replace(reading, declared={**reading.contract.key_fields, **reading.declared})
     return read_ndjson(reading, only_lines=only_lines)
@@ -73,7 +74,8 @@ def json_lines(reading: Reading) -> Iterator[Block]:
 
 
 def _read_csv(reading: Reading) -> Iterator[Block]:
-    """The records of a CSV file, in the types of the pool's fields, because text alone shows less of its type."""
+    """Reads a CSV file in the types of the pool's fields, because a text shows less of its type than other
+    formats."""
     if reading.contract is not None:
         fields = reading.contract.scalars.items()
         taken = {name: field for name, field in fields if name not in reading.declared}
@@ -99,10 +101,11 @@ _TABLE = {
     "zst": FileFormat(read=partial(read_zng, format="zst")),
     "zson": FileFormat(read=partial(read_zng, format="zson"), endings=(".zson",), is_text=True),
 }
-"""By name, as in `FORMATS`."""
+"""The row of each format, by its name in `FORMATS`."""
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-"""Control characters that text does not have; UTF-16 and UTF-32 have marks."""
+"""Control characters that text does not have.  Files of UTF-16 and UTF-32, which have zero bytes, are recognized
+by their marks."""
 
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _BARE_NAME = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*[A-Za-z_$][A-Za-z0-9_$]*\s*:")
@@ -140,8 +143,8 @@ _REFUSED_PATTERNS = [(re.compile(pattern, re.IGNORECASE), what, do) for pattern,
 
 
 def format_by_name(file: str, declared: str = "auto") -> str:
-    """The declared format, otherwise the format of the name's ending (without that of a compression); "" if
-    unknown.
+    """Returns the declared format, or else the format of the name's ending (before the ending of a compression);
+    "" if it is unknown.
 
     Raises InvalidInput for an unknown declared format.
     """
@@ -156,9 +159,9 @@ def format_by_name(file: str, declared: str = "auto") -> str:
 
 
 def format_of(reading: Reading, declared: str = "auto") -> str:
-    """The format of a file, by its content and its name.
+    """Returns the format of a file, found by its content and its name.
 
-    Raises InvalidInput if the lake does not read the format, or cannot find it out.
+    Raises InvalidInput if the lake does not read the format, or cannot recognize it.
     """
     by_name = format_by_name(reading.file, declared)
     if declared != "auto":
@@ -198,7 +201,7 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
 
 
 def _format_by_bytes(begin: bytes) -> str:
-    """The format whose mark the first bytes are; "" if there is none."""
+    """Returns the format whose mark the bytes begin with; "" if there is none."""
     for format, row in _TABLE.items():
         if row.mark and begin.startswith(row.mark):
             return format
@@ -220,7 +223,7 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
 
 
 def _measured(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
-    """The blocks, as long as their tables together are within `Reading.expansion`; raises InvalidInput."""
+    """Yields the blocks.  Raises InvalidInput when their tables together exceed `Reading.expansion`."""
     content = 0
     for block in blocks:
         content += content_of(block.table)
@@ -230,9 +233,9 @@ def _measured(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
 
 
 def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
-    """The records of some row groups of a Parquet file, as `read_blocks` gives them.
+    """Yields the records of some row groups of a Parquet file, like `read_blocks`.
 
-    It checks that some record has the key only if the file lacks the field, because other tasks read the other
+    Whether a record has the key is checked only if the file lacks the field, because other tasks read the other
     row groups.
     """
     blocks = _measured(read_parquet(reading, row_groups), reading)

@@ -18,8 +18,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """The limit: `most` times the file's bytes (`expansion.max`), and always `free` bytes, whatever the file's
-    size.
+    """The limit: `most` times the file's bytes (`expansion.max`); `free` bytes are always allowed, whatever the
+    file's size.
 
     `size`: the bytes of the file, known once it is open.
     """
@@ -34,7 +34,7 @@ class Expansion:
         return max(self.free, self.most * self.size)
 
     def fault(self, content: int) -> str:
-        """Why this many bytes of content are too many; "" if they are allowed."""
+        """Returns why so many bytes of content are too many; "" if they are allowed."""
         if content <= self.allowed:
             return ""
         return (
@@ -60,7 +60,8 @@ def _bits(kind: pa.DataType) -> int:
 
 
 def content_of(table: pa.Table) -> int:
-    """Bytes of the table's values; a dictionary's values count each time they occur.  At least one a record."""
+    """Returns the bytes of the table's values, at least one per record.  A value in a dictionary counts each time
+    it occurs."""
     texts = sum(_texts(chunk) for column in table.columns for chunk in column.chunks)
     return max(table.nbytes + texts, table.num_rows)
 

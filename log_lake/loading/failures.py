@@ -12,15 +12,16 @@ import errno
 from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable, words
 
 _WRONG_NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR)
-"""Errors of the system about a name that a retry would meet again."""
+"""Errors of the system about a name; a retry would meet them again."""
 _MISSING = (404, 410)
-"""Statuses of HTTP with which a server says that it has no such file."""
+"""HTTP statuses with which a server says that it has no such file."""
 
 
 def unopened(what: str, error: Exception) -> LakeError:
-    """The error: NotFound, InvalidInput or Unavailable.  `what` names the file, as in `file 'a.csv'`.
+    """Returns the error for a file that could not be opened: NotFound, InvalidInput or Unavailable.  `what` names
+    the file, as in `file 'a.csv'`.
 
-    Errors of the lake are returned unchanged.
+    An error of the lake is returned unchanged.
     """
     if isinstance(error, LakeError):
         return error
@@ -41,5 +42,5 @@ def unopened(what: str, error: Exception) -> LakeError:
 
 
 def _is_of_http(error: BaseException) -> bool:
-    """Whether the client of fsspec for HTTP raised it; it is not imported for that."""
+    """Whether fsspec's HTTP client raised the error; found without importing the client."""
     return type(error).__module__.partition(".")[0] == "aiohttp" or isinstance(error, TimeoutError)

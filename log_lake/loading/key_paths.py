@@ -1,10 +1,11 @@
-"""Key fields inside records: the key `user.id` of `{"user": {"id": 5}}`.
+"""Copies key fields out of records: the key `user.id` of `{"user": {"id": 5}}`.
 
-All code after a load knows a key field only by its exact name.  So a load gives each record a field `user.id`, a
-copy of the value at the path, and the pool stores both (decision 146).  If a record has a field of that exact
-name, it keeps it: the path counts only if that field is missing or null.  A path leads through records, maps
-with text keys, and fields that are JSON.  If fields of several names fit, each record has the value of the
-longest name that is not null in it (decision 182).  No path leads into a list.
+All code after a load knows a key field only by its exact name.  So a load gives each record a field `user.id`,
+a copy of the value at the path, and the pool stores both (decision 146).  If a record already has a field of
+that exact name, this field counts; the path counts only where that field is missing or null.  A path leads
+through records, maps with text keys, and fields that are JSON.  If a path can be read in several ways, each
+record gets the first value that is not null, the way with the longest first name first (decision 182).  No path
+leads into a list.
 
 Pure.  Called by `checks` for each block of a file, and for tables of a program.
 """
@@ -34,7 +35,7 @@ FieldValues = tuple[pa.Field, pa.ChunkedArray]
 
 @dataclass(frozen=True)
 class Keyed:
-    """Records with the fields of their key, and by row why the value at a path does not have the declared
+    """Records with the fields of their key; and, by row, why the value at a path does not have the declared
     type."""
 
     table: pa.Table
@@ -61,7 +62,7 @@ def with_key_paths(table: pa.Table, names: Iterable[str], declared: Mapping[str,
 
 
 def _filled(first: FieldValues, second: FieldValues) -> FieldValues:
-    """The first values; where they are null, the second ones."""
+    """Returns the first values, and the second ones where the first are null."""
     (field, column), (other, others) = first, second
     absent = pc.is_null(column)
     if not pc.any(pc.and_(absent, pc.is_valid(others))).as_py():
@@ -79,7 +80,7 @@ def may_have_key(name: str, fields: Collection[str]) -> bool:
 
 
 def cuts(name: str) -> Iterator[tuple[str, str]]:
-    """The name cut at each of its dots, the longest first part first."""
+    """Yields the name cut at each of its dots, the longest first part first."""
     at = name.rfind(".")
     while at >= 0:  # bounded by the name
         if 0 < at < len(name) - 1:
@@ -88,7 +89,8 @@ def cuts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _at(table: pa.Table, name: str) -> Iterator[FieldValues]:
-    """The values at a path, for each way in which its names may be divided; the longest first name comes first."""
+    """Yields the values at a path, for each way in which it can be divided into names, the longest first name
+    first."""
     for head, rest in cuts(name):
         index = table.schema.get_field_index(head)
         if index >= 0:
@@ -131,8 +133,8 @@ def _value_at(value: Any, rest: str) -> Any:
 def _declared(
     field: pa.Field, column: pa.ChunkedArray, declared: Mapping[str, pa.Field], wrong: dict[int, str]
 ) -> FieldValues:
-    """The values in the type that the pool declares for the field; one that is not of it is null, and `wrong` says
-    why."""
+    """Returns the values in the type that the pool declares for the field.  A value that does not fit is null, and
+    `wrong` gets the reason."""
     if field.name not in declared:
         return field, column
     target = declared[field.name]

@@ -1,6 +1,8 @@
-"""Counts the values of a load that the pool's fields cannot hold: the load changes the types of these fields.
+"""Counts the values of a load that the pool's fields cannot hold, and for which the load changes the types of
+these fields.
 
-The builder counts them while it has the records, since nothing else shows how many made a field another one.
+The builder counts them while it has the records, because the stored result no longer shows which values needed
+the change.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ _BEGINS = (
     (pa.types.is_list, "["),
     (pa.types.is_struct, "{"),
 )
-"""How typed JSON of a value of a type begins.  Values of other types begin like records."""
+"""The first characters of typed JSON by the type of the value.  Values of other types begin like records."""
 
 
 def misfits(table: pa.Table, fields: pa.Schema) -> dict[str, int | None]:
-    """By field: how many of its values the pool's field cannot hold; None if that is not known.
+    """Returns by field how many of its values the pool's field cannot hold; None if that is not known.
 
     Fields whose values all fit are left out.  For typed JSON, the beginning of the text shows the class of the
-    value, so a load that changes a type needs only one more look at the column.
+    value, so a load that changes a type needs only one more pass over the column.
     """
     targets = {target.name: target for target in fields}
     counts: dict[str, int | None] = {}
@@ -60,7 +62,7 @@ def _misfits(column: pa.ChunkedArray, field: pa.Field, target: pa.Field | None) 
 
 
 def summed(parts: Iterable[Misfits]) -> Misfits:
-    """The misfits of all objects, by field; None if those of one were not counted."""
+    """Adds up the misfits of all objects, by field; None if one of them was not counted."""
     sums: dict[str, int | None] = {}
     for part in parts:
         for name, count in part.items():

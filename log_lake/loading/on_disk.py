@@ -31,20 +31,21 @@ from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
 
 MOST_RUNS = 64
-"""Runs that one merge reads.  More take smaller pieces, and gain less than a second pass costs."""
+"""The most runs that one merge reads.  More runs need smaller pieces, which costs more than a second pass."""
 
 LEAST_RUNS = 4
-"""Runs that a merge reads even if their pieces together exceed their share of memory."""
+"""The runs that a merge reads at least, even if their pieces together exceed their share of memory."""
 
 MIN_PIECE = 16 << 10
 MAX_PIECE = 1 << 20
-"""Bytes of a piece, whatever the memory.  Each piece costs as much as some hundred records."""
+"""The most bytes of a piece, whatever the memory.  Each piece costs as much as some hundred records."""
 
 COLUMN_BYTES = 512
 """A piece has at least this many bytes for each column: the description of a column takes 100."""
 
 SHARE = 16
-"""The pieces that a merge holds take this part of the memory; the merge needs about five times as much in all."""
+"""The pieces that a merge holds take this fraction of the memory (one in so many); the merge needs about five
+times as much in all."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class SortedOnDisk:
         """Runs that were merged as often as their level says; those of a higher level are older."""
 
     def takes(self, schema: pa.Schema, records: int) -> bool:
-        """Whether records of the schema can be in one run with those before them.
+        """Whether records of the schema can be in one run with those added before.
 
         They cannot if the fields would be too many, a key field would have no order, or more than half of the
         values would be missing (`builder.groups`).
@@ -88,7 +89,7 @@ class SortedOnDisk:
         return missing <= max(values if columns < WIDE else 0, most_absent(columns))
 
     def add(self, table: pa.Table) -> None:
-        """Writes a table as the next run; it is sorted by key and arrival, and combined."""
+        """Writes a table as the next run; the table must be sorted by key and arrival, and combined."""
         self._schema = unite_schemas([self._schema, table.schema])
         self._values += table.num_rows * _columns(table.schema)
         self.records += table.num_rows
@@ -102,7 +103,7 @@ class SortedOnDisk:
                     self._levels[level + 1].append(self._stored(tables, self._united(runs)))
 
     def merged(self) -> Iterator[pa.Table]:
-        """All records in order, combined by the rule; every call gives them from the first one on."""
+        """Yields all records in order, combined by the rule; every call begins with the first record."""
         return self._merge(list(chain.from_iterable(reversed(self._levels))), self._spool.read)
 
     def _is_full(self, runs: list[_Run]) -> bool:
@@ -139,7 +140,7 @@ class SortedOnDisk:
 def _read(
     run: _Run, schema: pa.Schema, at_once: int, take: Callable[[SpooledBatch, pa.Schema], pa.RecordBatch]
 ) -> Iterator[pa.Table]:
-    """The records of a run in the schema, so many pieces at once."""
+    """Yields the records of a run in the schema, `at_once` pieces at a time."""
     for at in range(0, len(run.pieces), at_once):
         batches = [take(piece, run.schema) for piece in run.pieces[at : at + at_once]]
         yield cast_table(pa.Table.from_batches(batches), schema, what="the load").combine_chunks()

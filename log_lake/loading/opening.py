@@ -1,8 +1,8 @@
 """Opens files to load: their bytes unchanged, unpacked, or as UTF-8 text.
 
-`open_bytes` counts the bytes for the progress, and turns exceptions of a store's client into errors of the lake.
-`open_text` unpacks, and converts other encodings to UTF-8.  `open_seekable` is for formats that are read in any
-order. `detect` recognizes formats by `first_bytes`.  Called by the readers of formats.
+`open_bytes` counts the bytes for the progress, and turns exceptions of a store's client into errors of the
+lake.  `open_text` unpacks, and converts other encodings to UTF-8.  `open_seekable` is for formats that are not
+read from front to back.  `detect` recognizes formats by `first_bytes`.  Called by the readers of formats.
 """
 
 from __future__ import annotations
@@ -64,14 +64,15 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
 
 
 CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
-"""By scheme, the kind of store."""
+"""The kind of store for each scheme."""
 
 
 def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
-    """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable.
+    """Returns the file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput,
+    Unavailable.
 
-    `access` is the address of the lake's store: its options, such as credentials, are used for files in the same
-    kind of store too.  None: only this machine's own credentials.
+    `access` is the address of the lake's store: its options, such as credentials, are also used for files in
+    the same kind of store.  Without it, only this machine's own credentials are used.
     """
     scheme = uri.partition("://")[0]
     if scheme in CLOUDS:
@@ -97,12 +98,12 @@ def _opened(path: str, access: Address | None) -> BinaryIO:
 
 
 def waiting(path: str) -> AbstractContextManager[object]:
-    """While the block waits for the store of a file, it fails if the store answers nothing for too long."""
+    """Returns a context that fails if the store of a file answers nothing for too long."""
     return Waiting(of_sources(), path) if path.partition("://")[0] in CLOUDS else nullcontext()
 
 
 class _Counted:
-    """A file that counts the bytes read, and whose failures are errors of the lake."""
+    """A file that counts the bytes read, and turns its failures into errors of the lake."""
 
     def __init__(self, file: BinaryIO, reading: Reading, count: float) -> None:
         self._file, self._reading, self._count = file, reading, count
@@ -184,7 +185,7 @@ def open_unpacked(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]
 
 
 class _Unpacked:
-    """An unpacked stream, of bounded length, whose errors name the file."""
+    """An unpacked stream, limited in length, whose errors name the file."""
 
     def __init__(self, file: BinaryIO, reading: Reading, compression: str) -> None:
         self._file, self._reading, self._compression = unpacked(file, compression), reading, compression
@@ -209,9 +210,9 @@ class _Unpacked:
 
 @contextmanager
 def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> Iterator[BinaryIO]:
-    """The file's content as UTF-8 without a byte order mark.
+    """Opens the file's content as UTF-8 without a byte order mark.
 
-    A mark tells the encoding; `encoding` is for files without one.  Raises as `open_unpacked` does.
+    A mark tells the encoding; `encoding` is for files without a mark.  Raises what `open_unpacked` raises.
     """
     with open_unpacked(reading, count=count) as stream:
         begin = stream.read(4)
@@ -228,7 +229,7 @@ def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> It
 
 
 class _Rest:
-    """A stream with the few bytes that were read from it before."""
+    """A stream that gives first the few bytes that were already read from it."""
 
     def __init__(self, begin: bytes, file: BinaryIO) -> None:
         self._begin, self._file = begin, file
@@ -248,7 +249,7 @@ class _Rest:
 
 
 class _Recoded(io.RawIOBase):
-    """Text of another encoding as UTF-8."""
+    """A stream that converts text of another encoding to UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str, reading: Reading, *, marked: bool) -> None:
         self._file, self._encoding, self._reading, self._marked = file, encoding, reading, marked
@@ -300,7 +301,7 @@ def open_seekable(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]
 
 
 def first_bytes(reading: Reading) -> bytes:
-    """The first bytes of the file's unpacked content.  Raises what `open_unpacked` raises."""
+    """Returns the first bytes of the file's unpacked content.  Raises what `open_unpacked` raises."""
     with open_unpacked(reading, count=0) as file:
         return file.read(FIRST)
 
@@ -324,7 +325,8 @@ def is_stream(path: str) -> bool:
 
 @contextmanager
 def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
-    """By file that can be read only once: the path of a copy.  The copies are removed when the block ends.
+    """Yields, for each file that can be read only once, the path of a copy.  The copies are removed when the block
+    ends.
 
     Raises Unavailable if a stream cannot be read or copied.
     """
@@ -352,7 +354,7 @@ LONGEST_LINE = 64 << 20
 
 
 def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[int, bytes]]:
-    """Pieces of `block_bytes`, each with the number of the line in which it begins, from 1.
+    """Yields pieces of `block_bytes`, each with the number of the line in which it begins, from 1.
 
     `begin`: the bytes that were already read from the file.
     """
@@ -385,13 +387,14 @@ def line_blocks(file: BinaryIO, reading: Reading, *, begin: bytes = b"") -> Iter
 
 
 _SCANNED = 256 << 10
-"""Bytes that a scan takes at a time: few enough to stay in the processor's caches."""
+"""Bytes that a scan takes at a time, few enough to stay in the processor's caches."""
 
 _LINE_END = ord("\n")
 
 
 def count_of(text: bytes, byte: int) -> int:
-    """How often the byte is in the text; for a frequent byte, four times as fast as `bytes.count`."""
+    """Returns how often the byte occurs in the text; for a frequent byte, four times as fast as
+    `bytes.count`."""
     data = np.frombuffer(text, np.uint8)
     return sum(
         int(np.count_nonzero(data[begin : begin + _SCANNED] == byte))

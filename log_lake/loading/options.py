@@ -1,6 +1,6 @@
-"""The settings of loads: how files are read, what becomes of bad records, and how objects are written.
+"""The settings of loads: how files are read, how bad records are treated, and how objects are written.
 
-`lake --help` and `lake load --help` read this module: it needs no Arrow.
+`lake --help` and `lake load --help` read this module, so it must not import Arrow.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from lake_core.keys import PoolKey
 
 MAX_INLINE = 256 << 10
-"""Bytes of a load that lie in the journal, at most: each reader reads entries whole, and a group commit collects up
-to 4 MB of them (decision 314)."""
+"""The most bytes of a load that the journal may hold: each reader reads entries whole, and a group commit collects
+up to 4 MB of them (decision 314)."""
 
 FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc", "zng", "zst", "zson")
 
@@ -176,8 +176,8 @@ READ_OPTIONS: dict[str, Setting] = {
         TIME_FORMAT, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
     ),
 }
-"""Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
-application: `csv.null` is `--csv-null`."""
+"""Options for reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the
+Spark application: `csv.null` is `--csv-null`."""
 
 POINT, SCAN = "point", "scan"
 """Which reads the row groups of a pool's objects serve best."""

@@ -18,21 +18,22 @@ from typing import Any
 from lake_core.errors import InvalidInput
 
 Resolve = Callable[[str], Iterable[str]]
-"""The addresses (IP) of a host by its name; none if there is no such host."""
+"""A function that returns the IP addresses of a host name; none if there is no such host."""
 
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"))
 )
-"""Hosts of clouds that hand out the credentials of a machine, and are not link-local."""
+"""Hosts of clouds that give out the credentials of a machine, and are not link-local."""
 
 _IPV4_INSIDE = frozenset(
     ipaddress.IPv6Address(prefix).packed[:12] for prefix in ("::", "64:ff9b::", "64:ff9b:1::", "::ffff:0:0:0")
 )
-"""Prefixes of IPv6 before an address of IPv4: as it was once written, and as translators have it."""
+"""IPv6 prefixes of addresses that contain an IPv4 address: the old form of such addresses, and those of
+translators."""
 
 
 def is_own_machine(host: str, resolve: Resolve) -> bool:
-    """Whether a host is this machine or link-local, in any spelling, or is a name for such an address."""
+    """Whether a host, in any spelling, is this machine or link-local, or is a name for such an address."""
     if not host:
         return True
     spelt = _address(host)
@@ -40,7 +41,8 @@ def is_own_machine(host: str, resolve: Resolve) -> bool:
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a text spells, also in decimals, octals or hexadecimals; None if it is a name."""
+    """Returns the address that a text spells, also in decimal, octal or hexadecimal numbers; None if it is a
+    name."""
     text = text.partition("%")[0].rstrip(".")
     try:
         return ipaddress.ip_address(text)

@@ -1,8 +1,8 @@
-"""Fields that the folders of a file give to its records: `.../year=2026/month=11/part.csv`.
+"""Adds the fields that the folders of a file give to its records: `.../year=2026/month=11/part.csv`.
 
-Only with `partitions=hive`.  Values are decoded as URLs; Hive's word for null is null.  Types are inferred over all
-files of a load, as for a CSV column, unless the pool declares them.  If the file itself has the field, the folder's
-value is ignored.  Called by `lake.files`.
+Used only with `partitions=hive`.  Values are decoded as URLs; Hive's word for null means null.  Types are
+inferred over all files of a load, as for a CSV column, unless the pool declares them.  If the file itself has
+the field, the folder's value is ignored.  Called by `lake.files`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def folder_values(file: str) -> dict[str, str | None]:
-    """The values by field of the folders in a file's name; raises InvalidInput for a bad name."""
+    """Returns by field the values of the folders in a file's name.  Raises InvalidInput for a bad name."""
     values: dict[str, str | None] = {}
     for folder in file.split("/")[:-1]:
         name, equals, value = folder.partition("=")
@@ -47,7 +47,8 @@ def folder_values(file: str) -> dict[str, str | None]:
 def partition_fields(
     files: Iterable[str], declared: Mapping[str, pa.Field]
 ) -> dict[str, tuple[tuple[pa.Field, str | None], ...]]:
-    """By file: the fields of its folders, in types that hold the values of all files, and their values as text."""
+    """Returns, for each file, the fields of its folders with their values as text.  Their types fit the values of
+    all files."""
     values = {file: folder_values(file) for file in files}
     kinds: dict[str, Narrowing] = {}
     for of_file in values.values():
@@ -63,7 +64,8 @@ def partition_fields(
 def with_constants(
     table: pa.Table, constants: tuple[tuple[pa.Field, str | None], ...], file: str
 ) -> pa.Table:
-    """The records with the fields of their file's folders; raises InvalidInput if a text is not of its type."""
+    """Returns the records with the fields of their file's folders.  Raises InvalidInput if a text does not fit its
+    type."""
     for field, text in constants:
         if field.name in table.schema.names:
             continue

@@ -1,10 +1,11 @@
-"""Pieces of a bulk import: sorted records on their way from the worker that read them to the one of their range.
+"""Pieces of a bulk import: sorted records on their way from the worker that read them to the worker of their key
+range.
 
-A `PieceBuilder` takes blocks, as every builder of a load does.  Instead of objects it makes pieces: records in the
-order of the key, all between two neighbouring bounds.  Another worker gets the pieces of its range in their order
-of arrival, and builds the run from them (`run_of`).  Nothing is combined before that, so records of equal keys
-become what they become in an ordinary load.  Records without the key, and rejected ones, need no order: the first
-worker writes their objects.
+A `PieceBuilder` takes blocks, as every builder of a load does.  Instead of objects it makes pieces: records in
+the order of the key, all between two neighbouring bounds.  Another worker gets the pieces of its range in their
+order of arrival, and builds the run from them (`run_of`).  Nothing is combined before that, so records of equal
+keys get the same result as in an ordinary load.  Records without the key, and rejected ones, need no order: the
+first worker writes their objects.
 
 Called by `lake.bulk`, for files and for data frames.
 """
@@ -27,10 +28,10 @@ from log_lake.objects.write import WrittenObject, sorted_table
 from log_lake.workers import SortedPiece
 
 PIECE_BYTES = 1 << 20
-"""Decoded bytes of a piece: so many are looked at, and sent, at once."""
+"""Decoded bytes of a piece, the unit that is examined and sent."""
 
 SAMPLED = 8
-"""A piece says the keys at the ends of so many equal parts of it: cuts are among these."""
+"""A piece states the keys at the ends of this many equal parts of it; cuts are chosen among these keys."""
 
 
 @dataclass
@@ -68,7 +69,8 @@ class PieceBuilder(ObjectBuilder):
 
 
 def cut(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tuple[int, pa.Table]]:
-    """Sorted records as slices of at most `PIECE_BYTES` that cross no bound, each with the number of its part."""
+    """Yields sorted records as slices of at most `PIECE_BYTES` that cross no bound, each with the number of its
+    range."""
     width = Sizes.of(table.schema).record(table) if table.num_rows else 1
     most = max(1, int(PIECE_BYTES // max(1, width)))
     for part, share in shares(table, bounds, key):
@@ -77,7 +79,8 @@ def cut(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tupl
 
 
 def shares(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tuple[int, pa.Table]]:
-    """Sorted records divided at the bounds: one slice for each part that has some, with the part's number."""
+    """Divides sorted records at the bounds.  Yields one slice per range that has records, with the range's
+    number."""
     begin, rows = 0, table.num_rows
     while begin < rows:  # every turn takes records
         part = bisect_right(bounds, key_at(table, begin, key))
@@ -89,7 +92,7 @@ def shares(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[t
 
 
 def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> SortedPiece:
-    """The piece of sorted records; at least one."""
+    """Returns the piece of sorted records; there must be at least one record."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
@@ -105,9 +108,10 @@ def records_of(data: bytes) -> pa.Table:
 
 
 def cut_again(piece: SortedPiece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[SortedPiece]:
-    """A piece that knew no bounds, cut at them.
+    """Cuts a piece at bounds that were not known when it was made.
 
-    Its number stays, so each part gets one slice of it: two pieces of a unit with one number would have no order.
+    Each slice keeps the piece's number, and each range gets at most one slice: two pieces of a unit with one
+    number would have no order.
     """
     part = bisect_right(bounds, piece.keys[0])
     if part == len(bounds) or piece.keys[-1] < bounds[part]:
@@ -118,7 +122,8 @@ def cut_again(piece: SortedPiece, bounds: Sequence[bytes], key: PoolKey) -> Iter
 
 
 def pieces_of(building: PieceBuilder, blocks: Iterable[Block]) -> Iterator[SortedPiece | list[WrittenObject]]:
-    """The pieces of the blocks, then the objects of sub-pools.  Raises what `ObjectBuilder.add` raises."""
+    """Yields the pieces of the blocks, then the objects of sub-pools.  Raises what `ObjectBuilder.add`
+    raises."""
     with building:
         for block in blocks:
             building.add(block)

@@ -1,8 +1,9 @@
-"""Which files a person may name whom the process must not trust: places, and whether an address is in them.
+"""Decides which files an untrusted person may name: a list of places says what is allowed, and this module whether
+an address is in one of them.
 
-A process opens every address with its own rights.  So a person who starts a run, or asks a server, may name only
-files in given places.  An address that chains file systems, has `..`, or leads to this machine (`is_own_machine`)
-is refused wherever it is.  So is a path that a link leads out of its place.
+A process opens every address with its own rights.  So a person who starts a run, or asks a server, may name
+only files in given places.  An address that chains file systems, has `..`, or leads to this machine
+(`is_own_machine`) is always refused.  So is a path that leads out of its place by a link.
 
 Called by `airflow_lake.allowed`, and by the service of `lake serve`.  Decision 177.
 """
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from log_lake.settings import Settings
 
 FILES = "LAKE_ALLOWED_FILES"
-"""The variable that widens what is allowed: addresses, separated by blanks."""
+"""The environment variable with more allowed addresses, separated by blanks."""
 
 _MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
-"""Where the fixed part of a pattern, a path with times, or a template ends."""
+"""Finds the end of the fixed part of a pattern, of a path with times, or of a template."""
 _IN_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.%]*\]")
 """An IPv6 address as the host of a URI."""
 _ALIASES = {"s3a": "s3", "gcs": "gs", "local": "file"}
@@ -35,7 +36,7 @@ _BUCKETS = ("s3", "gs")
 
 @dataclass(frozen=True)
 class Places:
-    """Allowed addresses: exactly those in `exact`, and those below the folders in `below`, which end in a
+    """Allowed addresses: exactly those in `exact`, and all below the folders in `below`, which end in a
     slash."""
 
     exact: frozenset[str] = frozenset()
@@ -60,8 +61,8 @@ NONE = Places()
 
 
 def below(patterns: Iterable[str]) -> Places:
-    """The addresses below the fixed folders of patterns; a folder is at least a bucket, or one level below
-    the root."""
+    """Returns the addresses below the fixed folders of patterns.  A folder must be at least a bucket, or one level
+    below the root."""
     folders = []
     for pattern in patterns:
         mark = _MARK.search(pattern)
@@ -74,7 +75,7 @@ def below(patterns: Iterable[str]) -> Places:
 
 
 def sources(settings: Settings | Mapping[str, str]) -> Places:
-    """All addresses in the folders that the pool loads from (`ingest.source`, `intervals.source`)."""
+    """Returns all addresses in the folders that the pool loads from (`ingest.source`, `intervals.source`)."""
     return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
 
 
@@ -111,10 +112,10 @@ def _path(path: str) -> str:
 
 
 def refusal(address: str, places: Places, *, otherwise: str, resolve: Resolve | None = None) -> str:
-    """Why the address may not be opened; "" if it may.
+    """Returns why the address may not be opened; "" if it may.
 
-    `otherwise` is the reason if it is merely not in the places.  `resolve` finds the addresses of hosts; None: this
-    machine's resolver.
+    `otherwise` is the reason for an address that is safe, but not in the places.  `resolve` finds the addresses
+    of hosts; without it, this machine's resolver is used.
     """
     why = _unsafe(address, resolve or resolved)
     if why:
@@ -128,7 +129,7 @@ def refusal(address: str, places: Places, *, otherwise: str, resolve: Resolve | 
 
 
 def _unsafe(address: str, resolve: Resolve) -> str:
-    """Why the address is refused wherever it is; "" if it is not."""
+    """Returns why the address is refused in any case; "" if it is safe."""
     if "::" in _IN_BRACKETS.sub("", address):
         return "it chains file systems, which is not allowed here"
     if "\\" in address or not address.isprintable():

@@ -24,19 +24,19 @@ from log_lake.loading.block import Block, Rejected
 from log_lake.loading.builder import ObjectBuilder
 
 SHOWN = 5
-"""Records that a dry run shows, at most."""
+"""The most records that a dry run shows."""
 
 SHOWN_REJECTED = 20
-"""Bad records that a dry run shows, at most."""
+"""The most bad records that a dry run shows."""
 
 
 @dataclass(frozen=True)
 class Preview:
     """The result of a dry run.
 
-    `schema` and `sample` are of records with the key; `rejected` are the first of the `bad` records.  `fails`: a
-    load would fail, because of the bad records and the policy for them.  `why`: the message if there are too
-    many.  `changes`: a line for each field that the load would change.
+    `schema` and `sample` describe the records that have the key; `rejected` are the first of the `bad` records.
+    `fails`: a load would fail, because of the bad records and the policy for them.  `why`: the message if there
+    are too many.  `changes`: a line for each field that the load would change.
     """
 
     schema: pa.Schema

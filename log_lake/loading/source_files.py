@@ -23,6 +23,6 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 def check_list(files: object) -> None:
-    """Raises InvalidInput if the files are one text: its letters would be names."""
+    """Raises InvalidInput if `files` is one text: each of its letters would count as a name."""
     if isinstance(files, str):
         raise InvalidInput(f"files={files!r}: give a list of names, as [{files!r}]")

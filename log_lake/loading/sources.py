@@ -1,11 +1,12 @@
-"""Finding source files by path, glob or folder.
+"""Finds source files by path, glob or folder.
 
-Full name, size and etag identify a file, so that no file is loaded twice and a changed one is noticed.  The etag
-of a local file is its time of modification in nanoseconds.  Files whose names begin with `.` or `_`, or end in
-`.tmp` or `.crc`, are not complete yet and are skipped.
+Full name, size and etag identify a file, so that no file is loaded twice and a changed one is noticed.  The
+etag of a local file is its modification time in nanoseconds.  Files whose names begin with `.` or `_`, or end
+in `.tmp` or `.crc`, are skipped, because writers use such names for incomplete files.
 
-A writer of a local folder may put links there, and pipes.  So a folder or a glob skips everything that is not
-a file, and refuses files outside the folder, because it would read them with the rights of the process.
+A user with write rights in a local folder may put links and pipes there.  So reading a folder or a glob skips
+everything that is not a file, and refuses files outside the folder, because it would read them with the rights
+of the process.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
 
 
 def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
-    """Files with their paths below the searched folder; "" for a file that the caller named."""
+    """Yields files, each with its path below the searched folder; the path is "" for a file that the caller
+    named."""
     if is_stream(pattern):
         yield "", SourceFile(pattern, 0, "", 0.0)
         return
@@ -245,10 +247,11 @@ def _find_remote(
 
 
 def _matched(fs: Any, pattern: str) -> Mapping[str, Any]:
-    """The objects that match a glob in a cloud, by name.
+    """Returns the objects that match a glob in a cloud, by name.
 
-    One listing: of a folder, or of all that is below the last folder that the glob names.  fsspec's own glob asks
-    more, and leaves out folders that it cannot list; an interval would then be replaced by a part of its files.
+    It makes one listing: of a folder, or of everything below the last folder that the glob names.  fsspec's own
+    glob makes more requests, and leaves out folders that it cannot list; an interval would then be replaced by
+    a part of its files.
     """
     folder, last = _fixed_folder(pattern), pattern.rpartition("/")[2]
     if f"{folder}{last}" != pattern or "**" in last:
@@ -263,7 +266,8 @@ def _matched(fs: Any, pattern: str) -> Mapping[str, Any]:
 
 
 def _check_bucket(fs: Any, path: str) -> None:
-    """Raises InvalidInput if there is no such bucket: what names no file there is no empty folder."""
+    """Raises InvalidInput if the bucket does not exist.  Only in a bucket that exists, a path without objects is
+    an empty folder."""
     bucket = path.partition("/")[0]
     try:
         is_there = fs.exists(bucket)
@@ -274,7 +278,7 @@ def _check_bucket(fs: Any, path: str) -> None:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folders before the first part with a sign of a glob, with a slash at the end."""
+    """Returns the folders before the first part that has a wildcard, with a slash at the end."""
     parts = pattern.split("/")
     fixed = next(i for i, part in enumerate(parts) if any(c in part for c in _GLOB))
     return "".join(part + "/" for part in parts[:fixed])

@@ -1,8 +1,8 @@
-"""Records of formats with types, after the declared types were applied; a wrong value makes a bad record.
+"""Applies the declared types to records of typed formats; a wrong value makes a bad record.
 
 Arrow converts a column at a time.  Only if that fails, its values are checked one by one (`declared`).  The
-table has null for a wrong value, so the record's text is made before.  Called by the readers of Parquet, Avro,
-ORC and ZNG.
+table has null for a wrong value, so the record's text is made before the conversion.  Called by the readers of
+Parquet, Avro, ORC and ZNG.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from log_lake.objects.normalize import normalized
 class TypedRecords:
     """Records with their faults.
 
-    `faults`: by row, what is wrong with the record.  `raws`: by row of a bad record, its text in the file, None if
-    it has none.
+    `faults`: by row, what is wrong with the record.  `raws`: by row of a bad record, its text in the file, or
+    None if it has none.
     """
 
     table: pa.Table
@@ -43,8 +43,8 @@ class TypedRecords:
 
 
 def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
-    """The records with the declared fields in their types.  Under the policy `fail`, one fault a field is
-    enough.
+    """Returns the records with the declared fields in their types.  Under the policy `fail`, it may stop at the
+    first fault of a field.
 
     Raises InvalidInput if no value of a field's type can have the declared type.
     """
@@ -68,10 +68,10 @@ def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
 
 
 def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], *, what: str) -> TypedRecords:
-    """Records of several types as one table.
+    """Joins records of several types to one table.
 
-    `order` gives the order of the records: it numbers those of the first part, then those of the next, and so
-    on.
+    `order` gives the order of the result: it numbers the records of the first part, then those of the next, and
+    so on.
     """
     stored = [normalized(part.table) if part.table.num_columns else part.table for part in parts]
     table = mixed_table(stored, unite_schemas(one.schema for one in stored), order, what=what)
@@ -91,7 +91,7 @@ def shown_record(record: pa.Table) -> str | None:
 
 
 def _shown_records(records: pa.Table, rows: Sequence[int]) -> list[str | None]:
-    """The records in these rows, each as by `shown_record`."""
+    """Returns the records in these rows, each as `shown_record` returns it."""
     columns = [_texts(records.select([name]), rows) for name in records.schema.names]
     shown: list[str | None] = []
     for at in range(len(rows)):
@@ -101,9 +101,10 @@ def _shown_records(records: pa.Table, rows: Sequence[int]) -> list[str | None]:
 
 
 def _texts(column: pa.Table, rows: Sequence[int]) -> list[str | None]:
-    """The only field in these rows as in JSON: empty where it is null, None where it cannot be written so.
+    """Returns the table's only field in these rows as JSON: "" where it is null, None where JSON cannot express
+    it.
 
-    All are written at once.  Only if that fails, each is alone.
+    All values are converted at once; only if that fails, one by one.
     """
     try:
         texts = json_lines(normalized(column.take(pa.array(rows, pa.int64())))).to_pylist()

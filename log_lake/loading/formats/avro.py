@@ -1,8 +1,7 @@
-"""Reads Avro.  The schema in the file gives the types (`avro_types`); fastavro reads the values, as Python
-values.
+"""Reads Avro.  The schema in the file gives the types (`avro_types`); fastavro reads the values as Python values.
 
-If the file's schema is a union, its records are united, in the order of the file.  A value that the lake cannot
-hold makes a bad record.
+If the file's schema is a union, records of its several types become one table, in the order of the file.  A
+value that the lake cannot hold makes a bad record.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from log_lake.texts.value import NotReadable
 BATCH_ROWS = 16_384
 
 _NO_VALUES = (NotReadable, pa.ArrowException, ValueError, OverflowError)
-"""The exceptions of a value that does not fit its type: Arrow raises the latter two for text that is not
-UTF-8 and for numbers that are too large."""
+"""The exceptions of a value that does not fit its type.  Arrow raises the last two for text that is not UTF-8 and
+for numbers that are too large."""
 
 
 def read_avro(reading: Reading) -> Iterator[Block]:
@@ -64,9 +63,10 @@ def read_avro(reading: Reading) -> Iterator[Block]:
 
 
 def _batches(blocks: Iterable[Any], most: int, most_bytes: int) -> Iterator[list[dict[str, Any]]]:
-    """The records of fastavro's blocks: at most `most` together, fewer if they have `most_bytes` in binary form.
+    """Yields the records of fastavro's blocks, at most `most` together, and fewer if they have `most_bytes` in
+    binary form.
 
-    Raises ValueError if a block has more than the records that it counts.
+    Raises ValueError if a block has more records than it states.
     """
     values: list[dict[str, Any]] = []
     size = 0
@@ -104,7 +104,8 @@ def _naming(reading: Reading) -> Iterator[None]:
 
 
 class _Rows:
-    """Makes blocks of the values of one file; raises InvalidInput if none of its types is one of records."""
+    """Makes blocks from the values of one file.  Raises InvalidInput if none of the file's types is a
+    record."""
 
     def __init__(self, reading: Reading, forms: list[Form], calendar: Calendar) -> None:
         self._reading, self._forms, self._calendar = reading, forms, calendar
@@ -164,7 +165,7 @@ class _Part:
 
 
 def _fault(form: Form) -> str:
-    """Why values of the form are no records."""
+    """Returns why values of the form are not records."""
     if pa.types.is_null(form.kind.type):
         return "a value that is null, and no record"
     is_record = isinstance(form.wire, dict) and form.wire["type"] == "record"
@@ -176,7 +177,8 @@ def _said(form: Form) -> str:
 
 
 def _part(form: Form, records: list[Any], rows: list[int]) -> tuple[_Part, list[tuple[int, str]]]:
-    """The records as a table, without those that have a bad value; these by their number, and why."""
+    """Returns the records as a table without those that have a bad value, and the reasons for these by their
+    number."""
     bad: dict[int, str] = {}
     try:
         return _Part(_table(form, records), np.array(rows, np.int64)), []
@@ -193,7 +195,7 @@ def _part(form: Form, records: list[Any], rows: list[int]) -> tuple[_Part, list[
 
 
 def _columns(form: Form) -> list[tuple[tuple[str, str], Form]]:
-    """The fields of a record: the name on the wire and the own name, and the form."""
+    """Returns the fields of a record: for each the name on the wire, its own name, and the form."""
     return [((f"f{at}", name), member) for at, (name, member) in enumerate(form.members)]
 
 
@@ -206,7 +208,7 @@ def _table(form: Form, records: list[Any]) -> pa.Table:
 
 
 def _why_not(form: Form, value: Any) -> str:
-    """The reason why the value does not fit its type; "" if it fits."""
+    """Returns why the value does not fit its type; "" if it fits."""
     try:
         pa.array([form.stored(value)], form.kind.type)
     except NotReadable as error:
@@ -219,7 +221,7 @@ def _why_not(form: Form, value: Any) -> str:
 
 
 def _raw(form: Form, record: Any) -> str:
-    """The bad record as JSON; a value that has no text is shown as the file has it."""
+    """Returns a bad record as JSON.  A value that has no text is shown as the file has it."""
     shown: dict[str, Any] = {}
     for (name, own), member in _columns(form):
         try:

@@ -30,11 +30,11 @@ _HEADER = {
 }
 _MAGIC = b"Obj\x01"
 _RECORD = 64
-"""Bytes that a record takes at least once it is decoded, though it may have none in the file: nulls have none."""
+"""The least bytes that a decoded record takes; in the file it may take none, because nulls take none."""
 _CHECKSUM = 4
-"""Bytes of the CRC-32 behind a block of Snappy."""
+"""Bytes of the CRC-32 after a block of Snappy."""
 _PART = 1 << 20
-"""Bytes that a stream gives at a time: Arrow takes the memory of what is asked for."""
+"""Bytes that a stream is asked for at a time, because Arrow allocates as much as it is asked for."""
 
 
 class TooLarge(ValueError):
@@ -97,7 +97,7 @@ def open_container(file: BinaryIO) -> AvroFile:
 
 
 class _Recoded(io.RawIOBase):
-    """Parts of a file as a stream."""
+    """Joins the parts of a file to a stream."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts, self._part, self._at = parts, b"", 0
@@ -136,7 +136,8 @@ def _inflated(data: bytes, most: int) -> bytes:
 
 
 def _streams(decompressor: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
-    """Unpacks streams that follow one another, as Python's `bz2` and `lzma` do; ignores what follows the last."""
+    """Makes a function that unpacks streams which follow one another, as Python's `bz2` and `lzma` do, and ignores
+    what follows the last."""
 
     def unpacked(data: bytes, most: int) -> bytes:
         plain = b""
@@ -186,7 +187,7 @@ _SAID: dict[str, Callable[[bytes], int]] = {
     "snappy": lambda data: _varint(io.BytesIO(data)) or 0,
     "lz4": lambda data: int.from_bytes(data[:4], "little"),
 }
-"""By codec, the bytes of content that a block says it has."""
+"""For each codec: reads from a block how many bytes its content has."""
 
 _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": lambda data, _: data,
@@ -197,8 +198,8 @@ _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "xz": _streams(lzma.LZMADecompressor),
     "lz4": _of_lz4,
 }
-"""By codec, the content of a block.  Of a block with more than this many bytes, only a bounded part more is
-unpacked."""
+"""For each codec: unpacks a block.  If the content exceeds the given number of bytes, unpacking stops soon after
+it."""
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
@@ -212,7 +213,7 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
 
 
 def _varint(file: BinaryIO | io.BytesIO) -> int | None:
-    """An unsigned number of seven bits a byte; None at the end of the file."""
+    """Reads an unsigned number of seven bits per byte; None at the end of the file."""
     value = shift = 0
     while shift < 70:
         byte = file.read(1)
@@ -233,7 +234,7 @@ def _read_long(file: BinaryIO | io.BytesIO) -> int | None:
 
 
 def _long(value: int) -> bytes:
-    """A number from 0 on as Avro writes it."""
+    """Returns a number that is not negative in Avro's form."""
     value, data = value << 1, bytearray()
     while value > 0x7F:  # bounded by the number's bits
         data.append(value & 0x7F | 0x80)

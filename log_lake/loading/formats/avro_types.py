@@ -56,12 +56,12 @@ class Unsupported(ValueError):
 
 @dataclass(frozen=True)
 class Form:
-    """The reading of an Avro type's values: `kind` is a field with the Arrow type, `wire` the schema for
+    """How the values of an Avro type are read: `kind` is a field with the Arrow type, `wire` the schema for
     fastavro.
 
-    `store` makes a value what Arrow takes, `plain` what typed JSON holds.  Both take no null, and raise
-    NotReadable for a value that the lake cannot keep.  `members` are those of a record.  `columns` counts the
-    fields inside.  `is_empty`: a value takes no bytes in a file.
+    `store` converts a value to what Arrow accepts, `plain` to what typed JSON accepts.  Neither accepts null;
+    both raise NotReadable for a value that the lake cannot keep.  `members` are the forms of a record's fields.
+    `columns` counts the fields inside.  `is_empty`: a value takes no bytes in a file.
     """
 
     kind: pa.Field
@@ -73,11 +73,11 @@ class Form:
     is_empty: bool = False
 
     def stored(self, value: Any) -> Any:
-        """The value as Arrow takes it.  Raises NotReadable."""
+        """Returns the value in the form that Arrow accepts.  Raises NotReadable."""
         return value if value is None or self.store is None else self.store(value)
 
     def shown(self, value: Any) -> Any:
-        """The value as typed JSON holds it.  Raises NotReadable."""
+        """Returns the value in the form that typed JSON accepts.  Raises NotReadable."""
         return None if value is None else self.plain(value)
 
 
@@ -93,11 +93,11 @@ class Types:
     _names: int = 0
 
     def alternatives(self, schema: Any) -> list[Form]:
-        """The forms of the file's values: one, or those of a union at the top."""
+        """Returns the forms of the file's values: one form, or those of the union at the top of the schema."""
         return [self.form(one, "", 0) for one in (schema if isinstance(schema, list) else [schema])]
 
     def form(self, schema: Any, space: str, depth: int, name: str = "") -> Form:
-        """The form of a schema; `space` is the namespace around it, `name` that of the field."""
+        """Returns the form of a schema.  `space` is the namespace around it, `name` the name of the field."""
         if depth > MAX_NESTING + 1:
             raise Unsupported(too_deep(name))
         if isinstance(schema, list):
@@ -221,7 +221,7 @@ class Types:
         return _as_json(wire, plain)
 
     def wrapped(self, form: Form, number: int) -> Any:
-        """The schema of a record of one field `f{number}`, whose bytes are those of the value."""
+        """Returns the schema of a record with one field `f{number}`; its bytes are those of the value alone."""
         fields = [{"name": f"f{number}", "type": form.wire}]
         return {"type": "record", "name": self._new_name(), "fields": fields}
 
@@ -243,9 +243,10 @@ def _array(item: Form) -> Form:
 
 
 def _array_of_nothing(item: Form, name: str) -> Form:
-    """An array whose items take no bytes, such as nulls: it is read as its count, and has no items.
+    """Makes the form of an array whose items take no bytes, such as nulls.  Its count is read, but its items are
+    not.
 
-    Some bytes may count any number of items, and fastavro would make them all in memory.
+    A few bytes may state any number of items, and fastavro would make them all in memory.
     """
 
     def empty(count: Any) -> list[Any]:
@@ -284,7 +285,8 @@ _INTERVAL = ("months", "days", "milliseconds")
 
 
 def _duration(form: Form) -> Form:
-    """Months and days have no length in seconds, so the three numbers stay apart."""
+    """Makes the form of a duration.  Months and days have no fixed length in seconds, so its three numbers stay
+    apart."""
 
     def parts(data: bytes) -> dict[str, int]:
         return {
@@ -296,7 +298,7 @@ def _duration(form: Form) -> Form:
 
 
 def _logical(schema: Mapping[str, Any], form: Form, kind: str, name: str) -> Form:
-    """The form of a logical type; `form` itself if there is no such type, or it is invalid."""
+    """Returns the form of a logical type, or `form` itself if the type is unknown or invalid."""
     logical = schema.get("logicalType")
     if logical == "decimal" and kind in ("bytes", "fixed"):
         return _decimal(schema, form, name)
@@ -311,7 +313,7 @@ def _logical(schema: Mapping[str, Any], form: Form, kind: str, name: str) -> For
 
 
 def _uuid_text(value: str) -> str:
-    """A UUID as it is mostly written; other text as it is."""
+    """Returns a UUID in its usual spelling; other text stays as it is."""
     try:
         return str(uuid.UUID(value))
     except ValueError:
@@ -333,7 +335,7 @@ def _big_decimal(data: bytes) -> decimal.Decimal:
 
 
 def _decimal(schema: Mapping[str, Any], form: Form, name: str) -> Form:
-    """A decimal; a wide one becomes JSON when it is stored."""
+    """Makes the form of a decimal; one with too many digits becomes JSON when it is stored."""
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     if (
         not isinstance(precision, int)

@@ -27,8 +27,8 @@ _BEGINS = np.array([
     -719164, -682945, -646420, -609895, -536845, -500320, -463795,
     -390745, -354220, -317695, -244645, -208120, -171595, -141427,
 ])  # fmt: skip
-"""Days since 1970 from which on the calendars differ by `_SHIFTS`: 1 January of the year 1, 1 March of each century
-that is no leap year of the Gregorian calendar, and 15 October 1582."""
+"""The days since 1970 at which the difference between the calendars changes to the next of `_SHIFTS`: 1 January of
+the year 1, 1 March of each century that is no leap year of the Gregorian calendar, and 15 October 1582."""
 
 _SHIFTS = np.array([2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, 0])
 """Days to add to a date of the hybrid calendar."""
@@ -41,8 +41,8 @@ _VERSION, _ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
 class Calendar:
     """The calendar of a file's dates and times, and the time zone of its writer.
 
-    Each flag says whether such values use the hybrid calendar: `dates`; `times`, timestamps with a zone;
-    `int96`, Parquet's INT96; `naive`, ORC's timestamps, which are times of day at the writer.
+    Each flag says whether such values use the hybrid calendar: `dates`; `times` for timestamps with a zone;
+    `int96` for Parquet's INT96; `naive` for ORC's timestamps, which are times in the writer's zone.
     """
 
     dates: bool = False
@@ -58,7 +58,8 @@ class Calendar:
 
     @staticmethod
     def of_spark(metadata: Mapping[bytes, bytes]) -> Calendar:
-        """The calendar by the metadata that Spark writes into Parquet and Avro files, understood as Spark does.
+        """Returns the calendar that Spark's metadata in a Parquet or Avro file states, understood as Spark
+        understands it.
 
         Raises InvalidInput if the zone is unknown.
         """
@@ -80,7 +81,7 @@ class Calendar:
         return seconds + shifts[np.maximum(np.searchsorted(moments, seconds, side="right") - 1, 0)]
 
     def rebased(self, table: pa.Table) -> pa.Table:
-        """The records with their dates, and timestamps with a zone, converted at any depth."""
+        """Returns the records with their dates and their timestamps with a zone converted, at any depth."""
         if not (self.dates or self.times):
             return table
         rows = np.arange(table.num_rows)
@@ -91,7 +92,8 @@ class Calendar:
         return table
 
     def changed(self, array: pa.Array, field: pa.Field, _: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
-        """A converted date or timestamp with a zone, in the form that `rebuilt` expects."""
+        """Returns a converted date or timestamp with a zone, in the form that `rebuilt` expects; None for other
+        types."""
         kind = field.type
         if is_nested(kind):
             return None
@@ -107,7 +109,7 @@ class Calendar:
 
 
 def _with(array: pa.Array, values: Ints) -> pa.Array:
-    """An array of the same type and nulls with other dates or timestamps."""
+    """Returns an array of the same type, with the same nulls, but with other dates or timestamps."""
     width = pa.int32() if array.type.bit_width == 32 else pa.int64()
     return pa.array(values, pa.int64(), mask=np.asarray(array.is_null())).cast(width).cast(array.type)
 
@@ -118,7 +120,8 @@ def _shifts_of(days: Ints) -> Ints:
 
 @cache
 def _changes(zone: str) -> tuple[Ints, Ints]:
-    """Moments in seconds since 1970, and the seconds to add to a time from each on.  Raises InvalidInput."""
+    """Returns moments in seconds since 1970, and the seconds to add to a time from each moment on.  Raises
+    InvalidInput."""
     offset, shift, later = _zone(zone)
     moments = np.array([*(_BEGINS * _DAY - offset).tolist(), *(moment for moment, _ in later)], np.int64)
     shifts = np.array([*(_SHIFTS * _DAY + shift).tolist(), *(after for _, after in later)], np.int64)

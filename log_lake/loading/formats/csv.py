@@ -54,7 +54,7 @@ def read_csv(reading: Reading) -> Iterator[Block]:
 
 
 class _Column:
-    """The possible types of a column without a declared type, after some of its values."""
+    """The types that a column without a declared type may have, after some of its values."""
 
     def __init__(self, options: CsvOptions, *, numbers: bool = False) -> None:
         """`numbers`: a value that is not a number makes a bad record, and does not change the column's type."""
@@ -72,7 +72,8 @@ class _Column:
         return self._plain.kind
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-        """Take more values into account; the values in the type that they have, None if that is not known yet."""
+        """Narrows the type by more values.  Returns them in their own type, or None if that is not known
+        yet."""
         if self._numbers:
             column = column.filter(pc.match_substring_regex(column, _NUMBER))
         values = self._plain.see(column)
@@ -88,7 +89,7 @@ class _Column:
         return None if self._numbers or self._spelled or self._decimal_comma else values
 
     def settled(self, name: str) -> _Read:
-        """The field, and how its text is spelled."""
+        """Returns the field of the column, and how its text is spelled."""
         if self._any:
             for respell, kind, narrowing in self._spelled.values():
                 return _Read(pa.field(name, kind or narrowing.kind), respell, declared=self._numbers)
@@ -102,7 +103,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Read:
-    """A field, and how to respell its text before it is read; None: not at all."""
+    """A field, and how to respell its text before it is read; None means that the text is read as it is."""
 
     field: pa.Field
     respell: Respell | None = None
@@ -113,7 +114,8 @@ _READ_BY_ARROW = frozenset({pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), p
 
 
 def _sure_types(read: dict[str, _Read], reading: Reading) -> dict[str, pa.DataType]:
-    """Types of the columns whose values were all seen, and which Arrow's CSV reader reads without a change."""
+    """Returns the types of columns whose values were all seen, if Arrow's CSV reader reads them without a
+    change."""
     return {
         name: one.field.type
         for name, one in read.items()
@@ -137,7 +139,7 @@ def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _typed(text: CsvText, read: dict[str, _Read], reading: Reading) -> Block:
-    """The records in their types; those with values that do not fit are bad."""
+    """Returns the records in their types.  A record with a value that does not fit is bad."""
     wrong: dict[int, str] = {}
     table = text.table
     kept = [read[name] for name in table.schema.names]
@@ -164,10 +166,11 @@ def _typed(text: CsvText, read: dict[str, _Read], reading: Reading) -> Block:
 def _values(
     values: pa.ChunkedArray | None, column: pa.ChunkedArray, read: _Read, wrong: dict[int, str]
 ) -> pa.ChunkedArray:
-    """The text as values of the field; `wrong` gets the reason for each row whose text is not of the declared
-    type.
+    """Returns the text as values of the field.  `wrong` gets the reason for each row whose text is not of the
+    declared type.
 
-    `values` are those of the first reading, None if it had none.  They count if they become the field's.
+    `values` are the values that the first reading found, or None.  They are used if a cast can turn them into
+    the field's type.
     """
     if values is not None and becomes(values.type, read.field.type):
         return values.cast(read.field.type)

@@ -26,10 +26,10 @@ _SHOWN = {"\t": "tab"}
 
 
 def dialect_of(sample: bytes, reading: Reading, *, told: str = "") -> Dialect:
-    """The dialect of a file that begins with the sample; it calls `reading.tell` with what it detected.
+    """Returns the dialect of a file that begins with the sample; calls `reading.tell` with what it detected.
 
-    `told` is the delimiter that a line before the header names; "" if there is no such line.  Raises
-    InvalidInput if another option already uses the character that would be the delimiter.
+    `told` is the delimiter that a line before the header names, or "".  Raises InvalidInput if another option
+    already uses the character that would be the delimiter.
     """
     options = reading.csv
     if options.delimiter:
@@ -74,7 +74,7 @@ def _dialect(options: CsvOptions, delimiter: str) -> Dialect:
 
 
 def _fits(sample: bytes, dialect: Dialect) -> bool:
-    """Whether the header has the delimiter, and most records behind it have as many values."""
+    """Whether the header has the delimiter, and most of the next records have as many values as the header."""
     widths: list[int] = []
     for line in records_of(sample, 1, dialect):
         raw = line.raw(sample)
@@ -99,7 +99,7 @@ def values_of(text: str, dialect: Dialect) -> list[str]:
 
 @dataclass(frozen=True)
 class Header:
-    """The field names, the line at which the records begin, and how many bytes of the block come before them."""
+    """The field names, the line at which the records begin, and how many bytes of the block precede them."""
 
     names: list[str]
     first: int
@@ -146,7 +146,8 @@ def header_of(block: bytes, first: int, dialect: Dialect, reading: Reading) -> H
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Distinct names: an empty one gets its column's number, an equal one the next free number."""
+    """Makes the names distinct: an empty one becomes its column's number, a repeated one gets the next free
+    number."""
     taken, distinct = set(names), []
     used: set[str] = set()
     for column, name in enumerate(names, 1):

@@ -35,7 +35,7 @@ _ONE_OF = (
     _FALSE,
 )
 _SMALLEST_PLAIN = 1e-4
-"""Doubles below this are written with an exponent, if they are written shortest."""
+"""The shortest text of a double below this has an exponent."""
 
 
 def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray) -> set[str]:

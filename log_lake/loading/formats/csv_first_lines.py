@@ -24,10 +24,10 @@ def separator_line(begin: bytes) -> tuple[str, bytes]:
 
 
 def w3c_log(begin: bytes, options: CsvOptions) -> str:
-    """What a user must do for a log in the W3C's extended format, whose header is a comment.
+    """Returns what a user must do to load a log in the W3C's extended format, whose header is a comment.
 
-    "" if the file is no such log, or if the options already say so.  Web servers such as IIS write it.  Read as
-    plain CSV, its first request would become the header.
+    Returns "" if the file is not such a log, or if the options already say so.  Web servers such as IIS write
+    this format.  Read as plain CSV, its first request would become the header.
     """
     if options.names or not _W3C.match(begin):
         return ""

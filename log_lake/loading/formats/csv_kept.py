@@ -3,11 +3,12 @@
 
 The text of a small file stays in memory.  The values of a larger one go to a spool on disk: each column of a
 block in the type of its values in that block, or as text.  A later block may show that this type is not the
-column's.  A double 5.0 may have been written `5`, which matters if the column becomes text.  Then nothing is
-kept, and the file is read again; so is a file with a bad record, and one that would take too much of the disk.
+column's.  For example, a double 5.0 may have been written `5`, which matters if the column becomes text.  Then
+nothing is kept, and the file is read again.  The same happens for a file with a bad record, and for one that
+would take too much of the disk.
 
-The spool has no raw text of records.  If a record must be shown as it was written, it is searched in the file.
-Called by `csv`.
+The spool does not have the raw text of records.  If a record must be shown as it was written, it is found by
+reading the file again.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Kept:
             yield CsvText(table, one.first, one.dialect, one.read, body, numbers=one.numbers, values=values)
 
     def _put(self, text: CsvText) -> str:
-        """Why the text cannot be kept on disk; "" if it is there."""
+        """Writes the text to disk.  Returns why that is not possible; "" if it is done."""
         if text.rejected:
             return "it has bad records"
         names = text.table.schema.names
@@ -135,7 +136,7 @@ class Kept:
 
 
 class _Again:
-    """The bodies of a file that was read before, read again as far as they are asked for."""
+    """Reads the bodies of a file again, in order, up to the one that is asked for."""
 
     def __init__(self, reading: Reading, marks: Sequence[int]) -> None:
         self._reading, self._marks = replace(reading, progress=silent, tell=silent), marks
@@ -143,7 +144,8 @@ class _Again:
         self._behind = 0
 
     def body(self, first: int) -> bytes:
-        """The bytes of the body whose first line has this number; raises InvalidInput if the file has changed."""
+        """Returns the bytes of the body whose first line has this number.  Raises InvalidInput if the file has
+        changed."""
         if self._bodies is None or first < self._behind:
             self.close()
             self._bodies = same_bodies(self._reading, self._marks)
@@ -156,7 +158,7 @@ class _Again:
         )  # each has a mark, and the number is part of it
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         if self._bodies is not None:
             self._bodies.close()
             self._bodies = None

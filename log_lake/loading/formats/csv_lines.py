@@ -37,7 +37,7 @@ class Dialect:
 
     @cached_property
     def plain(self) -> re.Pattern[bytes]:
-        """A pattern for text that has neither a quote nor the end of a record."""
+        """A pattern for text that has no quote and no end of a record."""
         if self.escape:
             escape, stop = re.escape(self.escape.encode()), _class(self.quote + self.escape + "\r\n")
             return re.compile(b"(?:[^%b]++|%b(?s:.))*+" % (stop, escape))
@@ -63,8 +63,8 @@ def _class(characters: str) -> bytes:
 
 @dataclass(frozen=True)
 class CsvLine:
-    """The position of a record: its first line (from 1), its bytes [begin, end), and where the next record
-    begins.
+    """The position of a record: its first line (from 1), its first byte, the byte after it, and where the next
+    record begins.
 
     `fault` describes what is wrong with its quotes or its escape.  `open` is the line of a quote that is never
     closed, 0 if there is none.  `ended`: the record has a line end.
@@ -80,7 +80,7 @@ class CsvLine:
     ended: bool = True
 
     def raw(self, data: bytes) -> bytes:
-        """The record as it is written."""
+        """Returns the record as the file has it."""
         return data[self.begin : self.end]
 
 
@@ -136,14 +136,14 @@ def _closes(data: bytes, start: int, dialect: Dialect) -> bool:
 
 
 def is_regular(data: bytes, dialect: Dialect) -> bool:
-    """Whether every quote opens, doubles or closes a value, so no record has a fault of quotes."""
+    """Whether every quote opens, doubles or closes a value, so that no record has a fault of quotes."""
     return _regular_quotes(data, dialect) is not None
 
 
 def whole_records(
     blocks: Iterator[tuple[int, bytes]], reading: Reading, dialect: Dialect
 ) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole records, from blocks of lines, with comments emptied.
+    """Yields blocks of whole records, made from blocks of lines, with empty lines in place of comments.
 
     Raises InvalidInput if a quote is never closed.
     """
@@ -186,7 +186,7 @@ def _emptied(between: bytes) -> bytes:
 
 
 def _ends_inside(data: bytes, dialect: Dialect) -> bool:
-    """Whether the last record continues behind the data: a quote is open, or the last line end is escaped."""
+    """Whether the last record continues after the data: a quote is open, or the last line end is escaped."""
     quotes = _regular_quotes(data, dialect)
     if quotes is not None:
         return quotes % 2 == 1
@@ -204,7 +204,8 @@ def _escapes_end(data: bytes, dialect: Dialect) -> bool:
 
 
 def _regular_quotes(data: bytes, dialect: Dialect) -> int | None:
-    """How many quotes there are; None if the meaning of a quote shows only by reading record by record."""
+    """Returns how many quotes there are, or None if the meaning of a quote shows only by reading record by
+    record."""
     quoted = bool(dialect.quote) and dialect.quote.encode() in data
     if dialect.escape and dialect.escape.encode() in data and (quoted or _escapes_end(data, dialect)):
         return None

@@ -31,9 +31,9 @@ _SPACES = " \t\r\n"
 
 @dataclass(frozen=True)
 class Body:
-    """Some whole records, as the file has them; `first` is the number of their first line.
+    """Some whole records, with the bytes that the file has; `first` is the number of their first line.
 
-    `read`: how much the progress counted while they were read.
+    `read`: the bytes that were added to the progress for them.
     """
 
     data: bytes
@@ -44,7 +44,7 @@ class Body:
 
     @property
     def mark(self) -> int:
-        """A mark by which a later reading recognizes the same text: length, names, beginning and end."""
+        """A number by which a later reading recognizes the same text: from its length, names, begin and end."""
         ends = self.data[:_MARKED] + self.data[-_MARKED:]
         return hash((len(self.data), self.first, tuple(self.names), ends))
 
@@ -53,9 +53,9 @@ class Body:
 class CsvText:
     """The records of a body, as a table of strings.
 
-    `body` gives the body's bytes.  `numbers`: for each row of the table, the number of its record in the body,
-    from 0; None: all records, in order.  `values`: columns that were read as another type, which gives every
-    text back.
+    `body` returns the body's bytes.  `numbers`: for each row of the table, the number of its record in the
+    body, from 0; None means all records, in order.  `values`: columns that were read as another type, from
+    which every text can be restored.
     """
 
     table: pa.Table
@@ -69,8 +69,8 @@ class CsvText:
     values: dict[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def reject(self, reasons: dict[int, str], reading: Reading) -> list[Rejected]:
-        """The records of the body with these numbers, as rejected ones.  Raises InvalidInput if the policy is
-        `fail`."""
+        """Returns the records of the body with these numbers as rejected ones.  Raises InvalidInput if the policy
+        is `fail`."""
         return [
             reading.reject(self._lines[i].number, reason, self._lines[i].raw(self._body))
             for i, reason in sorted(reasons.items())
@@ -87,14 +87,14 @@ class CsvText:
 
     @cached_property
     def _lines(self) -> list[CsvLine]:
-        """Looked for once: each record of a block may be a bad one."""
+        """The lines of the records.  Computed once, because each record of a block may be a bad one."""
         return list(records_of(self._body, self.first, self.dialect))
 
 
 def bodies(reading: Reading) -> Generator[Body]:
-    """The file's records, as the file has them.
+    """Yields the file's records in bodies of their original bytes.
 
-    The file may be read twice, so each reading counts half of its bytes for the progress.
+    The file may be read twice, so each reading adds half of its bytes to the progress.
     """
     names: list[str] = []
     counted = 0.0
@@ -128,7 +128,7 @@ def bodies(reading: Reading) -> Generator[Body]:
 
 
 def same_bodies(reading: Reading, marks: Sequence[int]) -> Generator[Body]:
-    """The bodies of a file that was read before, each with its mark.
+    """Yields the bodies of a file that was read before; `marks` has the mark of each.
 
     Raises InvalidInput if the file has changed.
     """
@@ -157,7 +157,8 @@ def typed_blocks(reading: Reading, marks: Sequence[int], types: dict[str, pa.Dat
 
 
 def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> CsvText:
-    """Whole records, without malformed ones, as a table of strings, or of `types` if all values are of them."""
+    """Returns whole records, without malformed ones, as a table of strings, or of `types` if all values have these
+    types."""
     data, names, dialect = body.data, body.names, body.dialect
     others: dict[int, str] = {}
     reasons: dict[int, str] = {}
@@ -196,9 +197,10 @@ def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> CsvTex
 
 
 def _legible(body: Body) -> bytes:
-    """The body's bytes; in records of another width, `?` for each byte that is not UTF-8.
+    """Returns the body's bytes.  In records with a wrong number of values, `?` replaces each byte that is not
+    UTF-8.
 
-    Arrow decodes such a record before it hands it over, and would give up.  The others are decoded by `_decoded`.
+    Arrow decodes such a record before it reports it, and would fail.  Other records are decoded by `_decoded`.
     """
     data = body.data
     if _is_utf8(data):
@@ -236,8 +238,8 @@ def parsed(
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """The records by Arrow's reader in these types.  It calls `skip` for each record with too few or too many
-    values."""
+    """Returns the records read by Arrow's reader in these types.  It calls `skip` for each record with too few or
+    too many values."""
     if not body.endswith((b"\n", b"\r")):
         body += b"\n"  # at the end of the text, Arrow takes an empty value behind a quoted one for quoted
 
@@ -267,7 +269,7 @@ def parsed(
 
 
 def _decoded(table: pa.Table) -> tuple[list[pa.ChunkedArray], dict[int, str]]:
-    """The columns of bytes as strings, and the rows that are not UTF-8."""
+    """Converts columns of bytes to strings.  Returns them, and the reasons for rows that are not UTF-8."""
     columns: list[pa.ChunkedArray] = []
     wrong: dict[int, str] = {}
     for name, column in zip(table.schema.names, table.columns, strict=True):

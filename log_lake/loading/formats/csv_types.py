@@ -47,13 +47,13 @@ _PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
 _WITH_ZEROS = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 _SURE_DIGITS = 15
-"""A double gives a plain number of up to this many characters back exactly."""
+"""A double gives back a plain number of up to this many characters exactly."""
 
 _MINUS, _POINT, _ZERO = b"-.0"
 _NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
 
 _PRECISIONS = (18, 38)
-"""Digits of the decimals that a column may be: few types, so that loads of one pool differ less."""
+"""The numbers of digits that a decimal column may have: only two, so that loads of one pool differ less."""
 
 
 class Narrowing:
@@ -67,9 +67,9 @@ class Narrowing:
         self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-        """Takes more values into account.  Returns them in their own narrowest type.
+        """Narrows the type by more values.  Returns them in their own narrowest type.
 
-        None if all are null, or if an earlier value had no type but text.
+        Returns None if all are null, or if an earlier value had no type except text.
         """
         if pa.types.is_string(self.kind) or column.null_count == len(column):
             return None
@@ -116,9 +116,10 @@ _CASTS = {(_INT, _UINT), (_INT, _DOUBLE), (_UINT, _DOUBLE), (_DATE, _TIME)}
 
 
 def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
-    """The first type in the table above that fits all values, and the values in it; there is at least one value.
+    """Returns the first type in the table above that fits all values, and the values in it.  There must be at
+    least one value.
 
-    A few values rule most types out, so few types are tried on the whole column.
+    A few values exclude most types, so few types are tried on the whole column.
     """
     sample = column.slice(0, 16 * _SAMPLE).drop_null()
     if not len(sample):
@@ -146,7 +147,7 @@ def common_scale(column: pa.ChunkedArray) -> int:
 
 
 class _OtherwiseWritten(ValueError):
-    """A text that reads as a value of the type, but is not how the lake writes that value."""
+    """A text that can be read as a value of the type, but is not written as the lake writes that value."""
 
 
 def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -184,14 +185,15 @@ def _begin_shortest(texts: pa.Array) -> bool:
 
 
 def _letters(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """The bytes of all texts, and the position at which each begins; the last number is the end."""
+    """Returns the bytes of all texts, and the position of each text in them, followed by the end of the
+    last."""
     letters = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
     return letters[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
 def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column as doubles; raises _OtherwiseWritten if a text is not how its double is written."""
+    """Returns the column as doubles.  Raises _OtherwiseWritten if a text is not written as its double is."""
     values = column.cast(_DOUBLE)
     sure = pa.chunked_array([sure_numbers(chunk, zeros=False) for chunk in column.chunks], pa.bool_())
     if not pc.all(sure).as_py():
@@ -205,7 +207,8 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
-    """For each text, whether it is a plain number short enough for a double to give it back; null for null.
+    """Returns for each text whether it is a plain number that is short enough for a double to give it back; null
+    for null.
 
     First and last characters decide.  `zeros`: the digits after the point may end in zeros.
     """
@@ -232,8 +235,8 @@ def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
 
 
 def _require_shortest(text: str) -> None:
-    """Raises _OtherwiseWritten unless the text is its double's own, or a plain form of it: `0.00000123` is
-    1.23e-06."""
+    """Raises _OtherwiseWritten unless the text is how its double is written, or a plain form of it: `0.00000123`
+    for 1.23e-06."""
     try:
         exact, double = read_decimal(text), float(text)
         if text == repr(double):
@@ -280,7 +283,7 @@ def _instant(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _in_calendar(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column; raises _OtherwiseWritten for the year 0, which pools do not store."""
+    """Returns the column.  Raises _OtherwiseWritten for the year 0, which pools do not store."""
     _require(pc.invert(pc.starts_with(column, "0000")), column)
     return column
 
@@ -306,8 +309,8 @@ _LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
 def read_as(
     column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, inferred: bool = False
 ) -> pa.ChunkedArray:
-    """The text in the field's type.  A value that does not fit becomes null, and `wrong` gets its row and the
-    reason.
+    """Returns the text as values of the field's type.  A value that does not fit becomes null, and `wrong` gets
+    the reason for its row.
 
     `inferred`: the type was inferred from these same values, so Arrow misreads no number among them.
     """
@@ -343,7 +346,7 @@ def read_as(
 
 
 def _reads_other_numbers(column: pa.ChunkedArray, values: pa.ChunkedArray) -> bool:
-    """Whether Arrow may have misread a number: 0x10, 1e400 as infinity, a decimal that wraps."""
+    """Whether Arrow may have misread a number: 0x10, 1e400 as infinity, a decimal that overflows."""
     if pa.types.is_decimal(values.type):
         own = shown(values, pa.field("", values.type))
         return not pc.all(pc.or_kleene(pc.equal(own, column), pc.is_null(column))).as_py()

@@ -1,8 +1,8 @@
 """Reads values that are written as options say: words for true and false, formats of times, decimal commas.
 
-Without a declared type, a column gets the option's type only if every value is written in that way; otherwise it
-is read as without options.  With a declared type, a value that is written differently makes a bad record.
-Called by `csv`.
+A column without a declared type gets the option's type only if every value is written as the option says;
+otherwise it is read as without options.  For a declared type, a value that is written differently makes a bad
+record.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+
 _SAMPLE = 64
 
 Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-"""Returns the values of a column as they would be written without options; null for a value of another spelling."""
+"""Returns the values of a column as they would be written without options; null for a value that is written
+differently."""
 
 
 def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:
-    """The ways of writing that the options name, in the order in which they are tried, and the type of each.
+    """Returns the ways of writing that the options name, in the order in which they are tried, with the type of
+    each.
 
-    None: the type of the normalized text is inferred, as for any text.
+    A type of None means that the type of the normalized text is inferred, as for any text.
     """
     respellings: dict[str, tuple[Respell, pa.DataType | None]] = {}
     if options.true or options.false:
@@ -46,7 +48,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
 
 def spelling_of(kind: pa.DataType) -> str:
-    """The way of writing for a declared type."""
+    """Returns the name of the way of writing for a declared type."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_date(kind):
@@ -57,7 +59,8 @@ def spelling_of(kind: pa.DataType) -> str:
 
 
 def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
-    """The column in normal form; None if a value is written in another way.  A few values are tried first."""
+    """Returns the column in normal form, or None if a value is written in another way.  A few values are tried
+    first."""
     for part in (column.slice(0, _SAMPLE), column):
         values = respell(part)
         if values.null_count > part.null_count:

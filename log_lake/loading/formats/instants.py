@@ -1,9 +1,9 @@
-"""Times of files that count seconds and nanoseconds, in the type of Arrow that holds them exactly.
+"""Converts times of files that count seconds and nanoseconds to the Arrow type that holds them exactly.
 
-Parquet's INT96 and ORC's timestamps reach further than Arrow's nanoseconds, which end in the years 1677 and 2262.
-Most programs write whole microseconds, which reach further than the lake's years 1 to 9999.  So microseconds are
-the type, and nanoseconds only if a value has them (decision 140).  A column that has both, nanoseconds and years
-beyond 1677 to 2262, becomes typed JSON.  A time outside of the years 1 to 9999 makes a bad record.
+Parquet's INT96 and ORC's timestamps reach further than Arrow's nanoseconds, which end in the years 1677 and
+2262.  Most programs write whole microseconds, which reach further than the lake's years 1 to 9999.  So the type
+is microseconds, and nanoseconds only if a value has them (decision 140).  If a column has both nanoseconds and
+years outside of 1677 to 2262, it becomes typed JSON.  A time outside of the years 1 to 9999 makes a bad record.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from log_lake.loading.contract import Faults
 from log_lake.texts.typed_json import text_of
 
 _NEAR = 9_223_372_035
-"""Seconds before and after 1970 that nanoseconds of 64 bits hold, each with any fraction."""
+"""A 64-bit count of nanoseconds holds so many seconds before and after 1970, each with any fraction."""
 
 
 @dataclass(frozen=True)
 class Instants:
-    """Times: seconds since 1970, and the nanoseconds (0 to 999,999,999) behind them; `valid` is False for nulls."""
+    """Times: seconds since 1970, and the nanoseconds (0 to 999,999,999) to add; `valid` is False for nulls."""
 
     seconds: Ints
     nanos: Ints
@@ -48,10 +48,10 @@ class Instants:
     def stored(
         self, field: pa.Field, rows: RowNumbers, path: str, faults: Faults
     ) -> tuple[pa.Array, pa.Field]:
-        """The times in a type that holds them exactly, and their field, which has the zone of `field`.
+        """Returns the times in a type that holds them exactly, and their field, which has the zone of `field`.
 
-        Adds times outside of the years 1 to 9999 to `faults`, by row of the table; they are null here.  `path`
-        names the field.
+        Adds times outside of the years 1 to 9999 to `faults`, by row of the table; the array has null for them.
+        `path` names the field.
         """
         outside = self.valid & ((self.seconds < FIRST_SECOND) | (self.seconds > LAST_SECOND))
         for at in np.flatnonzero(outside).tolist():

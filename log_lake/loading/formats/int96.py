@@ -1,7 +1,9 @@
-"""Parquet's INT96: a day and the nanoseconds in it, which Arrow reads as nanoseconds that wrap around.
+"""Reads Parquet's INT96 exactly: a day and the nanoseconds in it, which Arrow reads as nanoseconds that wrap
+around.
 
-So Arrow reads these columns once more, as bytes (`int96_footer`), which are the exact time.  The nanoseconds have a
-sign: PyArrow 17 and others write a time before 1970 as a later day less some nanoseconds (decision 322).
+So Arrow reads these columns once more, as bytes (`int96_footer`), which hold the exact time.  The nanoseconds
+have a sign: PyArrow 17 and others write a time before 1970 as a later day minus some nanoseconds (decision
+322).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Int96:
         self._left: pa.Table | None = None
 
     def exact(self, batch: pa.RecordBatch, faults: Faults) -> pa.RecordBatch:
-        """The next records of the file with exact times; adds times that no type can hold to `faults`.
+        """Returns the next records of the file with exact times.  Adds times that no type can hold to `faults`.
 
         Raises what Arrow raises.
         """
@@ -68,7 +70,7 @@ class Int96:
         return batch
 
     def _next(self, count: int) -> pa.Table:
-        """The next `count` records in bytes, however Arrow divides them into batches."""
+        """Returns the next `count` records in bytes, however Arrow divides them into batches."""
         parts, rows = ([] if self._left is None else [self._left]), 0
         rows = sum(part.num_rows for part in parts)
         while rows < count:  # bounded by the file
@@ -84,7 +86,8 @@ class Int96:
     def _joined(
         self, array: pa.Array, field: pa.Field, stored: pa.Array, rows: RowNumbers, faults: Faults
     ) -> tuple[pa.Array, pa.Field]:
-        """A column of Arrow's nanoseconds with the exact times, which the same column in bytes has."""
+        """Replaces Arrow's nanoseconds in a column by the exact times, taken from the same column in bytes
+        (`stored`)."""
         values = iter(_leaves(stored))
         path = field.name
 
@@ -120,7 +123,7 @@ def _times(stored: pa.FixedSizeBinaryArray) -> Instants:
 
 
 def _leaves(array: pa.Array) -> list[pa.Array]:
-    """The arrays that are not nested, in the order in which `rebuilt` comes to them."""
+    """Returns the arrays that are not nested, in the order in which `rebuilt` visits them."""
     arrays: list[pa.Array] = []
 
     def gather(part: pa.Array, field: pa.Field, at: RowNumbers) -> tuple[pa.Array, pa.Field] | None:

@@ -1,9 +1,9 @@
-"""A Parquet footer by which Arrow gives the bytes of INT96 instead of times.
+"""Changes a Parquet footer so that Arrow gives the bytes of INT96 instead of times.
 
-Arrow makes nanoseconds of 64 bits of INT96.  They wrap around, and do not tell whether those of the day were
-negative.  But INT96 is stored as any value of 12 bytes is.  So this footer calls the columns FIXED_LEN_BYTE_ARRAY,
-and Arrow decodes the same pages to bytes.  The footer is Thrift in its compact protocol; only bytes that name the
-type change.  Called by `int96`.
+Arrow converts INT96 to nanoseconds of 64 bits.  They wrap around, and do not show whether the nanoseconds of
+the day were negative.  But INT96 is stored as any value of 12 bytes is.  So the changed footer calls the
+columns FIXED_LEN_BYTE_ARRAY, and Arrow decodes the same pages to bytes.  The footer is Thrift in its compact
+protocol; only bytes that name the type change.  Called by `int96`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRUE, _FALSE, _BYTE = 1, 2, 3
 _INT96, _FIXED = b"\x06", b"\x0e"
 """The types 3 and 7 of Parquet, as Thrift writes them."""
 _LENGTH_12 = b"\x15\x18"
-"""The next field of a Thrift struct is an integer, 12."""
+"""The next field of a Thrift struct, an integer, with the value 12."""
 
 _Step = Callable[[int], None]
 
@@ -39,14 +39,14 @@ def bytes_metadata(source: pa.NativeFile) -> pq.FileMetaData:
 
 
 class _Footer:
-    """A walk through the footer, whose edits are (first byte, byte behind the last, new bytes)."""
+    """Walks through the footer and collects edits: (first byte, byte after the last, new bytes)."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
         self._edits: list[tuple[int, int, bytes]] = []
 
     def changed(self) -> bytes:
-        """The footer with the other type."""
+        """Returns the footer with the other type."""
         self._struct(
             {2: self._each({1: self._schema_type}), 4: self._each({1: self._each({3: self._column})})}
         )
@@ -55,7 +55,7 @@ class _Footer:
         return b"".join(parts)
 
     def _schema_type(self, kind: int) -> None:
-        """The type of an element of the schema, which gets its length as the next field."""
+        """Changes the type of an element of the schema, and adds its length as the next field."""
         if self._data[self._at : self._at + 1] == _INT96:
             after = self._data[self._at + 1]  # how much greater the number of the next field is, and its type
             one_less = after - 0x10 if after >> 4 else after
@@ -63,7 +63,7 @@ class _Footer:
         self._skip(kind)
 
     def _column(self, kind: int) -> None:
-        """The metadata of a column in a row group."""
+        """Walks through the metadata of a column in a row group."""
         self._struct({1: self._column_type})
 
     def _column_type(self, kind: int) -> None:
@@ -72,7 +72,7 @@ class _Footer:
         self._skip(kind)
 
     def _each(self, steps: Mapping[int, _Step]) -> _Step:
-        """The step into each struct of a list."""
+        """Returns the step that walks into each struct of a list."""
 
         def step(kind: int) -> None:
             for _ in range(self._count()[0]):
@@ -81,7 +81,8 @@ class _Footer:
         return step
 
     def _struct(self, steps: Mapping[int, _Step]) -> None:
-        """Goes through a struct: takes the steps of its fields, by number, and skips the others."""
+        """Walks through a struct: runs the step of each field that has one, by number, and skips the other
+        fields."""
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._varint() >> 1
@@ -114,11 +115,11 @@ class _Footer:
                 self._struct({})
 
     def _item(self, kind: int) -> None:
-        """An item of a list or a map, where a boolean has a byte of its own."""
+        """Skips an item of a list or a map, where a boolean has a byte of its own."""
         self._skip(_BYTE if kind in (_TRUE, _FALSE) else kind)
 
     def _count(self) -> tuple[int, int]:
-        """The number of a list's items, and their type."""
+        """Returns the number of a list's items, and their type."""
         head = self._byte()
         return (head >> 4 if head >> 4 < 15 else self._varint()), head & 15
 

@@ -1,11 +1,11 @@
 """Reads JSON: each object is a record; `json_frames` turns arrays and documents into lines.
 
-Lines that all have one shape are split at their commas (`json_flat`).  Other lines go to Arrow's reader, a block
-at a time.  Arrow turns strings that look like times into times.  A lake gives back what it was given, so such
-fields are read again as strings, and remembered.  Some lines neither reader gets right: a malformed line, a
-field of several classes, integers that a double cannot hold, values that miss their declared type, a key of
-another class than before.  These are read one by one, exactly, and bad lines are named (`json_exact`).  Before a
-recursive reader gets a line, its nesting is checked.
+Lines that all have one shape are split at their commas (`json_flat`).  Other lines go to Arrow's reader, a
+block at a time.  Arrow converts strings that look like times to times.  A lake returns what it was given, so
+such fields are read again as strings, and remembered.  Some lines neither reader gets right: a malformed line,
+a field of several classes, integers that a double cannot hold, values that do not fit their declared type, a
+key of another class than before.  These are read one by one, exactly, and bad lines are named (`json_exact`).
+The nesting of a line is checked before a recursive reader gets it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from log_lake.loading.opening import open_text
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 
 _MOST_NEW = 1 << 17
-"""Names in a piece that may have new ones; Arrow takes some 500 bytes for each column."""
+"""The most names in a piece that may have new names; Arrow needs about 500 bytes for each column."""
 
 
 _LARGE = 1 << 20
-"""Bytes of a piece that is tried with the known names before its names are counted."""
+"""Bytes.  A piece of at least this size is first tried with the known names, before its names are counted."""
 
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
@@ -62,10 +62,11 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
 
 @dataclasses.dataclass
 class _Seen:
-    """The facts that earlier pieces of a file showed.
+    """What earlier pieces of a file showed.
 
-    `times` are fields that look like times, as text.  `schema` has the fields that Arrow read, in their types; they
-    have `width` leaves.  `kinds` are those of the values that are ordered or added.  `size` is the next piece's.
+    `times` are fields that look like times, as text.  `schema` has the fields that Arrow read, with their
+    types; they have `width` leaves.  `kinds` are the kinds of the values that are ordered or added.  `size` is
+    the size of the next piece.
     """
 
     size: int
@@ -75,7 +76,7 @@ class _Seen:
     kinds: dict[str, type] = dataclasses.field(default_factory=dict)
 
     def learn(self, schema: pa.Schema) -> None:
-        """Fields that Arrow found in a piece."""
+        """Adds fields that Arrow found in a piece."""
         try:
             self.schema = pa.unify_schemas([self.schema, schema], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -83,18 +84,19 @@ class _Seen:
         self.width = sum(1 for _ in leaves(self.schema))
 
     def forget(self) -> None:
-        """What was learned holds too many fields for pieces of a good size."""
+        """Forgets the fields, because they are too many for pieces of a good size."""
         self.schema, self.width = pa.schema([]), 1
 
 
 def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) -> Iterator[Block]:
-    """The frame's records, a piece at a time.
+    """Yields the frame's records, a piece at a time.
 
-    Arrow makes a column of every name that it meets, as long as the piece.  Records that all have other names would
-    fill the memory.  So only a small piece may have new names: one that fits even if all its names are new.  Others
-    may have known names only.  Most files show all names at the beginning; then each frame is one piece.
+    Arrow makes a column for every name in a piece, as long as the piece.  Records that all have different names
+    would fill the memory.  So only a small piece may have new names: one that fits even if all its names are
+    new.  Other pieces may have only known names.  Most files show all names at the beginning; then each frame
+    is one piece.
 
-    If the load has as many fields as it may have, a piece with new names is read line by line at once.
+    If the load already has as many fields as it may have, a piece with new names is read line by line at once.
     """
     begin = number = 0
     only_known = True
@@ -128,10 +130,11 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
 
 
 class _Places:
-    """Where the records of a frame are; lines are counted from 0.  Found out only for a reader that asks."""
+    """Where the records of a frame are; lines are counted from 0.  Each property is computed when a reader first
+    asks for it."""
 
     def __init__(self, frame: Frame, most: int) -> None:
-        """`most`: values that the records may have."""
+        """`most`: how many values the records may have."""
         self.frame = frame
         self._most = most
 
@@ -149,17 +152,17 @@ class _Places:
 
     @property
     def line_ends(self) -> int:
-        """How many there are."""
+        """The number of line ends."""
         return len(self._ends)
 
     @cached_property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return _count(self.frame.lines, self._data, self._ends)
 
     @cached_property
     def deep(self) -> frozenset[int]:
-        """The lines that are nested too deep."""
+        """The lines that are nested too deeply."""
         # such a line has many opening brackets; most have few, and are not looked at closer
         first = np.searchsorted(self._ends, self._opening)
         most = MAX_NESTING + 1  # the record itself is none of its fields
@@ -184,7 +187,7 @@ class _Places:
         return len(brackets.depth) > 0 and int(brackets.depth.max()) > MAX_NESTING + 1
 
     def locate(self, row: int) -> tuple[int, bytes]:
-        """The line and the text of a record, counted from 0."""
+        """Returns the line and the text of a record; records are counted from 0."""
         return self.frame.locate(self._numbers[row])
 
     @cached_property
@@ -194,7 +197,7 @@ class _Places:
 
 
 def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
-    """The number of lines with more than white space."""
+    """Returns the number of lines that have more than white space."""
     begins = np.concatenate([[0], ends + 1])
     if begins[-1] == len(data):
         begins = begins[:-1]
@@ -205,17 +208,18 @@ def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64
 
 _NULL = re.compile(rb"null")
 _NULL_RECORDS = tuple(re.compile(begin + rb"[ \t\r,\[]*null") for begin in (rb"\A", rb"\n", rb"}"))
-"""Null where a record may be: at the beginning of a line, or behind a record.  Python finds a pattern that begins
-with a certain letter 40 times as fast as one that begins with any of some."""
+"""Patterns for a null where a record may be: at the beginning of a line, or after a record.  Python finds a
+pattern that begins with a certain letter 40 times as fast as one that begins with any of several."""
 
 
 def _has_null_record(block: bytes) -> bool:
-    """A line of `null` ends the process (Arrow 26), or counts as a record."""
+    """Whether a line may be `null`: such a line ends the process (Arrow 26), or counts as a record."""
     return bool(_NULL.search(block)) and any(null.search(block) for null in _NULL_RECORDS)
 
 
 def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: bool) -> pa.Table | None:
-    """The block by Arrow's reader, None if that reader might change a value.  A `new` one may have new names."""
+    """Reads the block with Arrow's reader.  Returns None if that reader might change a value.  With `new`, the
+    block may have new names."""
     if _has_null_record(block):
         return None
     if any(is_json(f) and json.dumps(name).encode() in block for name, f in reading.declared.items()):
@@ -232,7 +236,7 @@ def _fast(block: bytes, records: int, reading: Reading, seen: _Seen, *, new: boo
 
 
 def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Table | None:
-    """The records as the pool has them, None where some need a closer look."""
+    """Returns the records in the pool's form, or None if some must be read exactly."""
     if any(map(_may_have_lost_digits, _doubles(table))):
         return None
     table = _apply_declared(table, reading)
@@ -242,7 +246,7 @@ def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Ta
 
 
 def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
-    """Whether fields that are ordered or added are of the kinds seen in earlier blocks; remembers new ones."""
+    """Whether fields that are ordered or added have the kinds seen in earlier blocks; remembers new kinds."""
     in_table: dict[str, type] = {}
     for name in (*reading.key, *reading.rule.compared):
         index = table.schema.get_field_index(name)
@@ -264,7 +268,8 @@ def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -
 
 
 _LOOKED_FOR = 64
-"""So many fields that a block has no value of are looked for in its text: null may be written there."""
+"""If a block has no value for at most this many fields, its text is searched for their names: null may be written
+there."""
 
 
 def _parse(block: bytes, expected: list[pa.Field], *, new: bool) -> pa.Table | None:
@@ -323,7 +328,7 @@ def _has_doubles(kind: pa.DataType) -> bool:
 
 
 def _doubles(table: pa.Table) -> Iterator[pa.Array]:
-    """The values that are doubles, at any depth."""
+    """Yields the arrays of doubles in the table, at any depth."""
     columns = [i for i, field in enumerate(table.schema) if _has_doubles(field.type)]
     stack = [chunk for i in columns for chunk in table.column(i).chunks]
     while stack:  # bounded by the nesting of the schema
@@ -347,13 +352,15 @@ def _may_have_lost_digits(array: pa.Array) -> bool:
 _DIGITS = bytes(letter in b"0123456789." for letter in range(256))
 _LONG = 16
 _STEP = 4
-"""So many digits in a row are digits at every fourth place, too; that is seen in a quarter of the time."""
+"""The step of a quick search for runs of digits: a long run has a digit at every fourth place too, which takes a
+quarter of the time to see."""
 _TINY = re.compile(rb"e-[0-9]{3}"), re.compile(rb"E-[0-9]{3}")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
 
 
 def _loses_digits(block: bytes) -> bool:
-    """Whether a number has more digits than a double gives back.  Up to 15 are safe; of more each is looked at."""
+    """Whether a number has more digits than a double gives back.  Up to 15 digits are safe; a longer number is
+    examined by itself."""
     if any(_is_number(block, match.start()) for tiny in _TINY for match in tiny.finditer(block)):
         return True  # 1e-400 would be 0.0
     if b"\1" * (_LONG // _STEP) not in block[::_STEP].translate(_DIGITS):
@@ -371,7 +378,8 @@ def _loses_digits(block: bytes) -> bool:
 
 
 def _is_number(block: bytes, exponent: int) -> bool:
-    """Whether the exponent there may be one of a number; if not, it is part of a text, like those of UUIDs."""
+    """Whether the exponent at this position may belong to a number; otherwise it is part of a text, as in
+    UUIDs."""
     begin = max(0, exponent - _LONG)
     digits = block[begin:exponent]
     text = digits.rstrip(b"0123456789.-")
@@ -395,7 +403,7 @@ _AFTER_NUMBER = (b",", b"}", b"]", b" ", b"\t", b"\r", b"\n", b"")
 
 
 def _apply_declared(table: pa.Table, reading: Reading) -> pa.Table | None:
-    """Columns in their declared types, None if a value needs a closer look."""
+    """Returns the columns in their declared types, or None if a value must be read exactly."""
     for name, field in reading.declared.items():
         index = table.schema.get_field_index(name)
         if index < 0:

@@ -26,9 +26,9 @@ from log_lake.texts.typed_json import PLAIN
 def read_exact(
     frame: Frame, deep: AbstractSet[int], reading: Reading, kinds: dict[str, type], *, only_lines: bool
 ) -> Block:
-    """The block, read line by line.
+    """Reads the block line by line.
 
-    `deep` are the lines that are nested too deep, `kinds` the classes of the key's values so far.  Several
+    `deep` are the lines that are nested too deeply, `kinds` the classes of the key's values so far.  Several
     records may be on one line; with `only_lines` such a line is a bad record.
     """
     records: list[dict[str, Any]] = []
@@ -62,11 +62,11 @@ def read_exact(
 
 
 class _Bad(ValueError):
-    """Why a line is no record."""
+    """The reason why a line is not a record."""
 
 
 def _values(line: bytes) -> list[Any]:
-    """The JSON values of a line; most have one."""
+    """Returns the JSON values of a line; most lines have one."""
     try:
         text = line.decode()
         value, end = _DECODER.raw_decode(text, _skipped(text, 0))
@@ -90,7 +90,7 @@ def _values(line: bytes) -> list[Any]:
 
 
 def _skipped(text: str, position: int) -> int:
-    """Where the next value begins."""
+    """Returns the position at which the next value begins."""
     space = _JSON_SPACE.match(text, position)
     return space.end() if space else position
 
@@ -120,7 +120,8 @@ def _checked(record: Any, reading: Reading, kinds: dict[str, type]) -> dict[str,
 
 
 def _check_ordered(what: str, name: str, value: Any, kinds: dict[str, type]) -> None:
-    """Values that are ordered, compared or added must be of one kind in all records."""
+    """Raises _Bad unless the value is of the same kind as the field's earlier ones: values that are ordered,
+    compared or added must be of one kind in all records."""
     if value is None:
         return
     if isinstance(value, dict | list):
@@ -155,7 +156,7 @@ def _json_kind(value: Any) -> str:
 
 
 def _within_limits(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object, whose names must be distinct and within the limits."""
+    """Returns the members of an object.  Raises _Bad unless their names are distinct and within the limits."""
     if fault := names_fault(name for name, _ in pairs):
         raise ValueError(fault)
     return dict(pairs)
@@ -176,7 +177,8 @@ def _near(text: str, position: int) -> str:
 
 
 def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
-    """The fields of a record that hold values, through records and lists; each of `flat` is one field."""
+    """Yields the paths of a record's values, through records and lists; a field in `flat` counts as one
+    value."""
     for top, member in record.items():
         stack: list[tuple[LeafPath, Any]] = [((top,), None if top in flat else member)]
         while stack:  # bounded by the record
@@ -193,7 +195,8 @@ def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
 
 
 def cells(records: list[Any]) -> int:
-    """How many values the columns of these records will have: every field has one in each record of its list."""
+    """Returns how many values the columns of these records will have: a field has one per record of its
+    list."""
     lengths: dict[LeafPath, int] = {}
     lists: dict[LeafPath, LeafPath] = {}
     """By field, the list in which it is."""

@@ -1,12 +1,12 @@
-"""Reads lines of JSON that all have one shape: the same names in the same order, no records, lists or escapes,
-and no comma in a text.
+"""Reads lines of JSON that all have one shape: the same names in the same order, no records, lists or escapes, and
+no comma in a text.
 
-Most files that programs write are like that.  Such a line is a line of CSV whose values carry their names:
+Most files that programs write are like that.  Such a line is a line of CSV whose values carry their names.
 Arrow's CSV reader splits it at its commas, in a fifth of the time of Arrow's JSON reader.  Then everything that
 makes it JSON is checked, a column at a time: names, quotes, numbers, words.  If a piece may have another shape,
 the reader of any JSON (`json`) reads it and the rest of the file, because each attempt costs time.
 
-The values are those that Arrow's JSON reader gives, except that texts that look like times stay texts.
+The values equal those of Arrow's JSON reader, except that texts that look like times stay texts.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ _MAX_FIELDS = 256
 
 _PIECE = 4 << 20
 _SCANNED = 256 << 10
-"""Bytes that are looked at at once, since they stay in the processor's caches."""
+"""Bytes that are examined at once, few enough to stay in the processor's caches."""
 
 _NAME = re.compile(rb'(\{)? *"([^"\\]+)" *: *')
 _END = re.compile(rb" *\} *\Z")
 _TO_THE_END = 1 << 30  # Arrow 26 fails where a slice of bytes has no end
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _FEW = 16
-"""Of so many numbers, one may be such that it is looked at by itself."""
+"""If at most this many numbers might lose digits, each of them is examined by itself."""
 
 _QUOTE, _LINE_END, _SPACE = b'"\n '
 _DOUBLE = pa.field("", pa.float64())
 
 
 class _OfAnotherShape(ValueError):
-    """The lines are to be read by the reader that takes any JSON."""
+    """The lines must be read by the reader of any JSON."""
 
 
 @dataclass
 class FlatLines:
-    """Reads the blocks of one file as long as they have one shape."""
+    """Reads the blocks of one file as long as all lines have one shape."""
 
     over: bool = False
 
     def read(self, lines: bytes) -> pa.Table | None:
-        """The records, one a line; None if they may have different shapes, and for all later blocks."""
+        """Returns the records, one per line.  Returns None if the lines may have different shapes, and then for
+        all later blocks."""
         if self.over:
             return None
         try:
@@ -66,7 +67,7 @@ class FlatLines:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What stands before the values of each field, and behind the last."""
+    """The text before the value of each field, and the text after the last value."""
 
     names: list[str]
     before: list[bytes]
@@ -74,7 +75,7 @@ class _Shape:
 
 
 def _shape(line: bytes) -> _Shape:
-    """That of the first line."""
+    """Returns the shape of the first line."""
     end = _END.search(line)
     pieces = line.split(b",", _MAX_FIELDS)
     matches = [_NAME.match(piece) for piece in pieces]
@@ -115,7 +116,8 @@ def _read(lines: bytes) -> pa.Table:
 
 
 def _scanned(lines: bytes) -> tuple[int, int]:
-    """How many lines and quotes there are; nothing may be escaped, and no line end be within a line."""
+    """Returns the number of lines and of quotes.  Raises _OfAnotherShape if something is escaped, or a line end is
+    inside a line."""
     if b"\\" in lines:
         raise _OfAnotherShape
     data = np.frombuffer(lines, np.uint8)
@@ -131,7 +133,7 @@ def _scanned(lines: bytes) -> tuple[int, int]:
 
 
 def _split(lines: bytes, fields: int) -> pa.Table:
-    """What stands between commas; raises ArrowInvalid where a line has another number of them."""
+    """Splits the lines at their commas.  Raises ArrowInvalid if a line has another number of commas."""
     names = [str(number) for number in range(fields)]
     return pcsv.read_csv(
         pa.py_buffer(lines),
@@ -144,7 +146,8 @@ def _split(lines: bytes, fields: int) -> pa.Table:
 
 
 def _values(column: pa.ChunkedArray, before: bytes, behind: bytes) -> pa.ChunkedArray:
-    """The values of a field, whose texts all have its name before them, and the last field an end behind them."""
+    """Returns the values of a field.  `before` is its name as each text has it; `behind` is the text after the
+    last field's value."""
     if _all(pc.starts_with(column, before + b'"')):
         return _texts(column, before, behind)
     if not _all(pc.starts_with(column, before)) or not _all(pc.ends_with(column, behind)):
@@ -165,7 +168,7 @@ def _values(column: pa.ChunkedArray, before: bytes, behind: bytes) -> pa.Chunked
 
 
 def _texts(column: pa.ChunkedArray, before: bytes, behind: bytes) -> pa.ChunkedArray:
-    """Texts, their quotes taken off; all begin with one."""
+    """Returns texts without their quotes; each must begin with a quote."""
     if not _all(pc.ends_with(column, b'"' + behind)):
         raise _OfAnotherShape
     if pc.min(pc.binary_length(column)).as_py() < len(before) + 2 + len(behind):  # one quote is not two
@@ -178,7 +181,7 @@ def _all(holds: pa.ChunkedArray) -> bool:
 
 
 def _plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Integers, doubles that give back every digit, or booleans; or null."""
+    """Returns integers, doubles that give back every digit, booleans, or null."""
     texts = column.cast(pa.string())
     few = texts.slice(0, _FEW)  # Arrow makes a message of every value that does not fit
     for read in (_integers, _doubles):
@@ -211,10 +214,10 @@ def _doubles(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def lose_digits(numbers: pa.ChunkedArray, *, most: int) -> bool:
-    """Whether a double would lose digits of a number, or more than `most` numbers are not written like their
-    doubles.
+    """Whether a double would lose digits of a number, or more than `most` numbers are not written as their doubles
+    are.
 
-    Each of the latter would have to be checked on its own.
+    Each number of the second kind would have to be checked by itself.
     """
     own = shown(numbers.cast(pa.float64()), _DOUBLE)
     others = numbers.filter(pc.not_equal(own, numbers))

@@ -51,7 +51,8 @@ def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Ite
 
 
 def _style_of_line(piece: bytes) -> str:
-    """The style that the first piece of a file shows, though its first line may be of any length; otherwise ""."""
+    """Returns the style that the first piece of a file shows, if it shows one before the end of its first line;
+    otherwise ""."""
     begin = piece.lstrip(SPACE)
     if begin.startswith(b"["):
         return "array"
@@ -75,21 +76,21 @@ _FOLLOWED = re.compile(rb"\}[ \t]*\{")
 
 
 def _is_several(line: bytes) -> bool:
-    """Whether records follow one another on the line."""
+    """Whether the line has several records, one after another."""
     brackets = structure(line)
     ends = brackets.at[brackets.depth == 0]
     return len(ends) > 1 and line[int(ends[0]) + 1 :].lstrip(SPACE).startswith(b"{")
 
 
 def _closes(text: bytes) -> bool:
-    """Whether the value at the beginning of the text ends in it."""
+    """Whether the text contains the whole value at its beginning."""
     return bool((structure(text).depth == 0).any())
 
 
 def _framed(
     begin: tuple[int, bytes], blocks: Iterator[tuple[int, bytes]], reading: Reading, *, array: bool
 ) -> Iterator[Frame]:
-    """The records of an array, or documents.  An incomplete record waits for the next block."""
+    """Yields the records of an array, or documents.  An incomplete record waits for the next block."""
     reading.tell(f"JSON {'array' if array else 'documents'}, by its beginning")
     line, text = begin
     inside = False  # of the array
@@ -128,7 +129,7 @@ def _past_space(line: int, text: bytes) -> tuple[int, bytes]:
 
 
 def _elements(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bool]:
-    """The complete elements, how much of the text they take, and whether the array ends there."""
+    """Returns the complete elements, how many bytes of the text they take, and whether the array ends there."""
     brackets = structure(text)
     data = np.frombuffer(text, np.uint8)
     closing = np.flatnonzero(brackets.depth < 0)
@@ -153,7 +154,7 @@ def _elements(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bo
 
 
 def _documents(text: bytes, first: int, reading: Reading) -> tuple[Frame, int, bool]:
-    """The same of documents, which have no end in common."""
+    """Like `_elements`, for documents that follow one another; they have no common end."""
     brackets = structure(text)
     if (brackets.depth < 0).any():
         wrong = int(brackets.at[np.flatnonzero(brackets.depth < 0)[0]])

@@ -1,8 +1,9 @@
-"""The records of a list inside of JSON documents, as `{"Records": [...]}` is, which the option `records` names.
+"""Reads the records of a list inside JSON documents, such as `{"Records": [...]}`; the option `records` names the
+list.
 
-`a.b` is the field `a.b`, or the field `b` of the object `a`.  A file may hold several such documents, or arrays of
-them.  The fields beside the list are skipped: only their brackets and quotes are read.  The file is read a
-piece at a time, and each piece gives one frame, whatever number of lists it has.  Called by `json_frames`.
+`a.b` is the field `a.b`, or the field `b` of the object `a`.  A file may hold several such documents, or arrays
+of them.  The fields beside the list are skipped: only their brackets and quotes are read.  The file is read a
+piece at a time, and each piece becomes one frame, whatever number of lists it has.  Called by `json_frames`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from log_lake.loading.block import Reading
 from log_lake.loading.formats.json_structure import LONGEST_DOCUMENT, Frame, frame_of, structure
 
 FrameCutter = Generator[Frame, None, None]
-"""Takes a part of the documents, and yields the frames of pieces that end meanwhile."""
+"""Reads a part of the documents, and yields a frame for each piece that ends meanwhile."""
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
 _TOKEN = re.compile(rb'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^ \t\r\n{}\[\],:"]++', re.DOTALL)
 _ENDS_ITSELF = tuple(b'{}[],:"')
 _MOST_TOLD = 100
-"""Names of a document that a message chooses from."""
+"""The most names of a document that an error message lists."""
 
 
 def list_frames(file: BinaryIO, reading: Reading, *, longest: int = LONGEST_DOCUMENT) -> Iterator[Frame]:
@@ -40,7 +41,7 @@ def list_frames(file: BinaryIO, reading: Reading, *, longest: int = LONGEST_DOCU
 
 
 class _Documents:
-    """A file of documents: the piece that is looked at, and the place in it, which is never inside of a string."""
+    """A file of documents: the current piece, and a position in it that is never inside a string."""
 
     def __init__(self, file: BinaryIO, reading: Reading, longest: int) -> None:
         self._file, self._reading, self._longest = file, reading, longest
@@ -49,7 +50,7 @@ class _Documents:
         self._look()
 
     def frames(self) -> FrameCutter:
-        """The records of all documents."""
+        """Yields the records of all documents."""
         token = yield from self._token()
         while token:  # bounded by the file
             if token == b"[":
@@ -61,7 +62,7 @@ class _Documents:
             yield self._frame()
 
     def _array(self) -> FrameCutter:
-        """An array of documents, behind its bracket."""
+        """Reads an array of documents, from after its bracket."""
         token = yield from self._token()
         if token == b"]":
             return
@@ -92,9 +93,10 @@ class _Documents:
             self._reading.unreadable(line, f"the JSON object has {path!r} {count:,} times (option records)")
 
     def _object(self, above: str, seen: dict[str, str]) -> Generator[Frame, None, int]:
-        """The members of an object, behind its brace: how many of them are the list.
+        """Reads the members of an object, from after its brace.  Returns how many of them are the list.
 
-        `above` is the path to it, with a dot at its end.  `seen` gets the paths of members, with their kinds.
+        `above` is the path to the object, with a dot at its end.  `seen` gets the paths of members, with their
+        kinds.
         """
         count, path = 0, self._reading.records
         token = yield from self._token()
@@ -123,7 +125,7 @@ class _Documents:
         return count
 
     def _records(self) -> FrameCutter:
-        """The elements of the list, behind its bracket."""
+        """Reads the elements of the list, from after its bracket."""
         some = False
         while True:  # bounded by the file
             first, depth = self._bracket()
@@ -150,7 +152,7 @@ class _Documents:
                 self._ends_early()
 
     def _past(self) -> FrameCutter:
-        """The content of an array or object after its bracket, and its end."""
+        """Skips the content of an array or object after its bracket, and its end."""
         open = 1
         while True:  # bounded by the file
             first, depth = self._bracket()
@@ -166,7 +168,7 @@ class _Documents:
                 self._ends_early()
 
     def _token(self) -> Generator[Frame, None, bytes]:
-        """The next bracket, comma, colon, text or word; empty at the end of the file."""
+        """Returns the next bracket, comma, colon, text or word; empty at the end of the file."""
         while True:  # bounded by the file
             self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
             token = _TOKEN.match(self._text, self._at)
@@ -183,7 +185,7 @@ class _Documents:
         return token[0]
 
     def _more(self) -> Generator[Frame, None, bool]:
-        """Whether the file has another piece, which now follows what is not taken yet."""
+        """Whether the file has another piece; it is appended to the rest of the current one."""
         if self._spans:
             yield self._frame()
             self._spans = []
@@ -198,7 +200,7 @@ class _Documents:
         return bool(piece)
 
     def _look(self) -> None:
-        """Finds brackets and commas of the piece."""
+        """Finds the brackets and commas of the piece."""
         self._brackets = structure(self._text)
         self._depths = self._brackets.depth
         commas = np.flatnonzero(np.frombuffer(self._text, np.uint8) == ord(","))
@@ -207,7 +209,7 @@ class _Documents:
         self._comma_depths = depths[np.searchsorted(self._brackets.at, self._commas)]
 
     def _bracket(self) -> tuple[int, int]:
-        """The number of the next bracket in the piece, and the depth before it."""
+        """Returns the number of the next bracket in the piece, and the depth before it."""
         first = int(np.searchsorted(self._brackets.at, self._at))
         return first, int(self._depths[first - 1]) if first else 0
 
@@ -245,9 +247,10 @@ class _Documents:
 
 
 def _first_below(depths: Ints, begin: int, depth: int) -> int | None:
-    """The number of the first bracket, from `begin` on, behind which the text is less deep; None if there is none.
+    """Returns the number of the first bracket, from `begin` on, after which the text is less deep; None if there
+    is none.
 
-    It looks at windows that double: lists are as many as there are documents, and most are short.
+    It searches windows of doubling size: there are as many lists as documents, and most are short.
     """
     size = 64
     while begin < len(depths):  # each round goes on

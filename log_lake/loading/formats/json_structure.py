@@ -1,7 +1,7 @@
-"""The structure of JSON text: its brackets outside of strings, and frames, which are records as lines.
+"""Finds the structure of JSON text: its brackets outside of strings, and frames, which are records as lines.
 
-A frame's records are elements of an array, or documents: their line ends become spaces, which changes no value,
-since a string holds none.  Called by `json`, `json_frames` and `json_lists`.
+A frame's records are elements of an array, or documents.  Their line ends become spaces, which changes no
+value, because a string has no line end.  Called by `json`, `json_frames` and `json_lists`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LONGEST_DOCUMENT = 64 << 20
 SPACE = b" \t\r\n"
 _PIECE = 256 << 10
 _CONTROL = 1
-"""Stands for a line end inside of a string, where JSON allows none."""
+"""Replaces a line end inside a string, where JSON does not allow one, so that the line is refused."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Some records, one a line.  `first` is the line of the file where they begin.
+    """Some records, one per line.  `first` is the line of the file in which they begin.
 
     If the records are not lines of the file, `text` is the file's text, and `spans` are their places in it.
     `whole` is the larger frame that contains this one, if it is a part.
@@ -37,7 +37,8 @@ class Frame:
     whole: Frame | None = None
 
     def part(self, begin: int, number: int, size: int) -> Frame:
-        """Whole lines of about `size` bytes, from the byte `begin` of `lines` on, where line `number` begins."""
+        """Returns whole lines of about `size` bytes, from the byte `begin` of `lines` on, where line `number`
+        begins."""
         end = self.lines.find(b"\n", begin + size - 1) + 1 or len(self.lines)
         if not begin and end == len(self.lines):
             return self
@@ -48,7 +49,7 @@ class Frame:
         return Frame(lines, self.first, self.text, self.spans[number : number + count], self)
 
     def locate(self, number: int) -> tuple[int, bytes]:
-        """The line in the file and the text of a line of `lines`, counted from 0."""
+        """Returns the line in the file and the text of a line of `lines`, counted from 0."""
         ends = (self.whole or self)._line_ends
         if not self.spans:
             begin = int(ends[number - 1]) + 1 if number else 0
@@ -60,13 +61,13 @@ class Frame:
 
     @cached_property
     def _line_ends(self) -> Ints:
-        """Looked for once: each record of a block may be a bad one."""
+        """The positions of line ends.  Computed once, because each record of a block may be a bad one."""
         return positions(np.frombuffer(self.text if self.spans else self.lines, np.uint8), b"\n")
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Brackets and braces outside of strings: their places, and how deep the text is behind each."""
+    """The brackets and braces outside of strings: their positions, and the depth of the text after each."""
 
     at: Ints
     depth: Ints
@@ -91,8 +92,8 @@ def structure(text: bytes) -> Structure:
 
 
 def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Ints:
-    """The positions of the byte; for braces, those of brackets too.  It works in pieces that fit the
-    processor's caches."""
+    """Returns the positions of the byte; for a brace, the brackets of the same side too.  It works in pieces that
+    fit the processor's caches."""
     folded, code = (byte in b"{}"), np.uint8(byte[0])
     parts: list[Ints] = []
     buffer, mask = np.empty(_PIECE, np.uint8), np.empty(_PIECE, np.bool_)
@@ -105,7 +106,7 @@ def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Ints:
 
 
 def _escaped(data: npt.NDArray[np.uint8], quotes: Ints) -> npt.NDArray[np.bool_]:
-    """Whether an odd number of backslashes stands before each quote."""
+    """Returns for each quote whether an odd number of backslashes precedes it."""
     slashes = np.flatnonzero(data == ord("\\"))
     begins = np.concatenate([[True], np.diff(slashes) > 1])
     run_begin = slashes[np.maximum.accumulate(np.where(begins, np.arange(len(slashes)), 0))]
@@ -116,7 +117,7 @@ def _escaped(data: npt.NDArray[np.uint8], quotes: Ints) -> npt.NDArray[np.bool_]
 
 
 def frame_of(text: bytes, first: int, spans: list[tuple[int, int]], brackets: Structure) -> Frame:
-    """The records as lines: what stands between two of them becomes a line end."""
+    """Returns the records as lines: the text between two of them becomes a line end."""
     if not spans:
         return Frame(b"", first)
     data = np.frombuffer(text, np.uint8).copy()

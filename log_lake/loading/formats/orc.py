@@ -80,10 +80,10 @@ def _naming(reading: Reading) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Change:
-    """Gives a stripe's values their types and dates.
+    """Converts a stripe's values to their types and dates.
 
-    `codec` is that of a file whose calendar is not known; it is empty otherwise.  Raises InvalidInput if a value of
-    such a file depends on the calendar.
+    `codec` is the compression of a file whose calendar could not be found out; empty otherwise.  For such a
+    file it raises InvalidInput if a value depends on the calendar.
     """
 
     calendar: Calendar

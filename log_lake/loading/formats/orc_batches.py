@@ -17,18 +17,19 @@ import pyarrow as pa
 from log_lake.loading.formats.orc_times import are_plain, has_times, read_pairs
 
 DECODED_ROWS = 256
-"""Records that Arrow decodes at a time; it holds about five such batches.  Fewer take longer: 64 twice as long."""
+"""Records that Arrow decodes at a time; it holds about five such batches.  Fewer take longer: with 64 it takes
+twice as long."""
 
 JOINED_ROWS = 131_072
 JOINED_BYTES = 32 << 20
-"""Bytes of records that become one block, about."""
+"""About how many bytes of records become one block."""
 
 _OUT_OF_RANGE = "out of range for nanosecond resolution"
 """Arrow's message about a timestamp beyond its nanoseconds."""
 
 
 class _Shared(io.RawIOBase):
-    """A file with a place of its own: Arrow reads in a thread, while pyorc reads the same file."""
+    """A file with a position of its own, because Arrow reads in a thread while pyorc reads the same file."""
 
     def __init__(self, file: BinaryIO, shared: threading.Lock) -> None:
         self._file, self._shared, self._at = file, shared, 0
@@ -93,7 +94,7 @@ def _small(opened: BinaryIO, file: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _with_pairs(opened: BinaryIO, shared: threading.Lock, file: Any, first: int) -> Iterator[pa.RecordBatch]:
-    """The records from the number `first` on, in which pairs stand for timestamps."""
+    """Yields the records from number `first` on, with pairs in place of timestamps."""
     names = file.schema.names
     others = [field.name for field in file.schema if not has_times(field.type)] if are_plain(names) else []
     timed = [field for field in file.schema if field.name not in others]
@@ -118,7 +119,8 @@ def _batch(columns: list[tuple[pa.Array, pa.Field]], names: list[str]) -> pa.Rec
 
 
 def _decoded(opened: _Shared, file: Any, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    """Batches of few records; of a file whose names Arrow takes for paths, its stripes."""
+    """Yields batches of few records.  If Arrow would take the file's names for paths, it yields whole
+    stripes."""
     if not are_plain(file.schema.names):
         yield from map(file.read_stripe, range(file.nstripes))
         return

@@ -1,6 +1,6 @@
-"""The calendar of an ORC file, which neither Arrow nor pyorc reports.
+"""Finds the calendar of an ORC file, which neither Arrow nor pyorc reports.
 
-The footer is a Protobuf message, compressed in chunks; numbers of fields are those of ORC's specification.
+The footer is a Protobuf message, compressed in chunks; field numbers are those of ORC's specification.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool | None:
 
 
 def codec_of(file: BinaryIO, orc: Any) -> str:
-    """The compression of an ORC file, from its postscript, as the specification names it; Arrow cannot name LZO.
+    """Returns the compression that an ORC file's postscript states, by its name in the specification.  Arrow
+    cannot name LZO.
 
     Raises ValueError if the postscript is damaged.
     """
@@ -82,7 +83,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def _unpacked(data: bytes, codec: str, most: int) -> bytes:
-    """The content of a compressed section: chunks, each behind three bytes of its length and kind."""
+    """Returns the content of a compressed section: chunks, each after three bytes with its length and kind."""
     if codec == "NONE":
         return data
     parts, at = [], 0

@@ -1,5 +1,5 @@
-"""ORC timestamps of all years: pyorc reads those that Arrow refuses, because its nanoseconds end in 1677 and
-2262.
+"""Reads ORC timestamps of all years: pyorc reads those that Arrow refuses, because Arrow's nanoseconds end in 1677
+and 2262.
 
 pyorc gives Python values, so it reads only fields with timestamps, from the first batch that Arrow refuses.
 Times come as pairs of integers, and stay records of two fields until they are stored (`instants`).
@@ -43,10 +43,11 @@ def are_plain(names: list[str]) -> bool:
 
 
 def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[int], Columns]:
-    """Reads the next records, as many as asked for: some fields, with pairs in place of timestamps.
+    """Returns a function that reads the next records, as many as it is asked for: some fields, with pairs in place
+    of timestamps.
 
-    `first` is the number of the first record, from 0.  If there are no columns, the file has ended.  Raises what
-    pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
+    `first` is the number of the first record, from 0.  The function returns no columns at the end of the file.
+    Raises what pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
     """
     import pyorc
 
@@ -81,7 +82,7 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
 
 
 def _paired(field: pa.Field) -> pa.Field:
-    """The field with pairs for timestamps."""
+    """Returns the field with pairs in place of timestamps."""
     kind = field.type
     if pa.types.is_timestamp(kind):
         return field.with_type(PAIR).with_metadata({_PAIRED: (kind.tz or "").encode()})
@@ -99,7 +100,7 @@ def _paired(field: pa.Field) -> pa.Field:
 
 
 def _python(value: Any, field: pa.Field) -> Any:
-    """A value of pyorc's as Arrow takes it."""
+    """Converts a value from pyorc to the form that Arrow accepts."""
     if value is None:
         return None
     kind = field.type

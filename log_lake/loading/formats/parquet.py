@@ -1,8 +1,8 @@
-"""Parquet: its records have types; declared types, limits and damage are checked.
+"""Reads Parquet, whose records have types; checks declared types, limits and damage.
 
-What Arrow reads goes through these steps.  Times of INT96 become exact (`int96`).  Dates of the hybrid calendar
-become Gregorian (`calendars`).  Variants become typed JSON (`variants`).  The counts of the footer are compared
-with what was read (`promises`).
+The values that Arrow reads go through these steps.  Times of INT96 become exact (`int96`).  Dates of the hybrid
+calendar become Gregorian (`calendars`).  Variants become typed JSON (`variants`).  The counts of the footer are
+compared with the records that were read (`promises`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 
 @dataclass(frozen=True)
 class _Opened:
-    """A Parquet file, and the row groups of it that are read."""
+    """A Parquet file, and its row groups that are to be read."""
 
     parquet: pq.ParquetFile
     source: pa.NativeFile
@@ -45,12 +45,12 @@ class _Opened:
 
     @property
     def calendar(self) -> Calendar:
-        """The calendar of its dates."""
+        """The calendar of the file's dates."""
         return Calendar.of_spark(self.parquet.metadata.metadata or {})
 
     @property
     def promised(self) -> int:
-        """The number of records of the row groups, by the footer."""
+        """The number of records of the row groups, according to the footer."""
         return sum(self.parquet.metadata.row_group(at).num_rows for at in self.row_groups)
 
 
@@ -81,7 +81,7 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
 def batches(
     parquet: pq.ParquetFile, source: pa.NativeFile, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of row groups; neighbours whose batches have as many records are read as one."""
+    """Yields the records of row groups.  Neighbours that allow the same batch size are read as one."""
     most = batch_rows(parquet.schema_arrow, BATCH_ROWS)
     sized = [(rows_at_once(text_bytes(parquet.metadata, source, group), most), group) for group in groups]
     for rows, run in groupby(sized, key=lambda one: one[0]):

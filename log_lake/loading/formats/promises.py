@@ -1,8 +1,8 @@
 """Compares the counts and checksums that a file states with its records.
 
-A reader that gives fewer records than the file has loses them, and a replace by such a file deletes what it should
-renew.  So each reader of a format that counts its records compares: Parquet (rows of the file and of its row
-groups, values of each column), ORC (rows of the file), Avro (records and bytes of each block).
+A reader that gives fewer records than the file has loses them, and a replace with such a file deletes what it
+should renew.  So the reader of each format that counts its records compares: Parquet (rows of the file and of
+its row groups, values of each column), ORC (rows of the file), Avro (records and bytes of each block).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _DAMAGED = "the file is damaged; write it again, or fetch it again"
 
 
 def rows_fault(rows: int, promised: int) -> str:
-    """The error text if a file has another number of records than it says; "" if not."""
+    """Returns the error text if a file has another number of records than it states; otherwise ""."""
     if rows == promised:
         return ""
     return f"it says that it has {counted(promised, 'record')}, but has {rows:,}: {_DAMAGED}"
 
 
 def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
-    """The first contradiction within a Parquet file's footer; "" if it has none.
+    """Returns the first contradiction within a Parquet file's footer; "" if it has none.
 
-    Only columns of `row_groups` are checked.  A column has one value a record, or, inside lists and maps, at
+    Only columns of `row_groups` are checked.  A column has one value per record, or, inside lists and maps, at
     least one.
     """
     footer = parquet.metadata

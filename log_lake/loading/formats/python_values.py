@@ -21,10 +21,10 @@ from log_lake.texts.typed_json import text_of
 def table_from_records(
     records: list[dict[str, Any]], declared: dict[str, pa.Field], *, otherwise: tuple[str, ...] = ()
 ) -> pa.Table:
-    """The records as a table, with fields in the order in which they occur.  Values of declared fields must be
-    converted already.
+    """Returns the records as a table, with fields in the order in which they occur.  Values of declared fields
+    must be converted already.
 
-    A table without fields could not count its records.  So if no record has a field, the table has the fields
+    A table without fields cannot count its records.  So if no record has a field, the table has the fields
     `otherwise`, all null.
     """
     names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)
@@ -98,7 +98,8 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
 
 
 def _storing(field: pa.Field) -> Callable[[Any], Any]:
-    """Makes a value of the field, other than None, what Arrow takes.  A record keeps the members that it has."""
+    """Returns a function that converts a value of the field, other than None, to what Arrow accepts.  A record
+    keeps the members that it has."""
     if is_json(field):
         return text_of
     if pa.types.is_struct(field.type):

@@ -1,8 +1,8 @@
-"""Columns of Parquet's VARIANT as typed JSON, also those that are shredded.
+"""Converts columns of Parquet's VARIANT, shredded or not, to typed JSON.
 
 Arrow gives a variant as a record of `metadata`, `value`, and, if it is shredded, `typed_value`: the part of the
-value that has a type of its own.  The fields of an object and the elements of a list have the last two again.
-Source: Parquet's VariantShredding.md.
+value that has a type of its own.  Each field of an object and each element of a list has `value` and
+`typed_value` again.  Source: Parquet's VariantShredding.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 """Spark's schema of the records.  Spark 4.0 says only there that a field is a variant."""
 
 _MISSING: Any = object()
-"""An object does not have the field."""
+"""Stands for a field that the object does not have."""
 
 _reader = lru_cache(maxsize=1_024)(VariantReader)
 
@@ -49,7 +49,8 @@ class Variants:
 
     @staticmethod
     def of(parquet: pq.ParquetFile) -> Variants:
-        """The variant fields according to the annotations in the file's schema, and to Spark's own schema."""
+        """Returns the variant fields according to the annotations in the file's schema, and to Spark's own schema
+        in its metadata."""
         names = set(_ANNOTATED.findall(str(parquet.schema)))
         with_spark: Mapping[bytes, bytes] = parquet.metadata.metadata or {}
         with contextlib.suppress(ValueError, RecursionError):  # another program's text under Spark's name
@@ -77,7 +78,7 @@ class Variants:
 
 
 def _named(name: str, kind: Any) -> set[str]:
-    """The names of variants in a schema of Spark's, as Parquet calls them."""
+    """Returns the names of variants in one of Spark's schemas, as Parquet spells them."""
     match kind:
         case "variant":
             return {name}
@@ -126,7 +127,8 @@ def _members(array: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def _values(array: pa.StructArray, readers: list[Any]) -> list[Any]:
-    """The value of each record of `value` and `typed_value`; _MISSING if it has none, Unreadable for a fault."""
+    """Returns the value of each record of `value` and `typed_value`: _MISSING if it has none, Unreadable for a
+    fault."""
     parts = _members(array)
     plain = parts[VALUE].to_pylist() if VALUE in parts else [None] * len(array)
     typed = _typed(parts[TYPED], readers) if TYPED in parts else [_MISSING] * len(array)

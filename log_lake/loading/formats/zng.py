@@ -43,14 +43,14 @@ from log_lake.zng.zst.reader import ZstFile
 VALUE_FORMATS = ("zng", "zst", "zson")
 
 UNITED = "records of several types have one type together, with the fields of all"
-"""The note about records that do not keep their types."""
+"""The note that is shown for records that lose types of their own."""
 
 _MOST_BAD = 1_000
-"""Values of one group whose bytes are no values of their types.  With more of them the file is damaged; each costs
-a look of its own."""
+"""The most values of one group with bytes that do not fit their types.  If there are more, the file is damaged;
+finding each takes a search."""
 
 _PART_ROWS = 131_072
-"""Values that are looked at together: a group of very small ones may have millions, all of them bad."""
+"""Values that are examined together: a group of very small ones may have millions, all of them bad."""
 
 _REMEMBERED = 10_000
 """Types whose faults are remembered; a file may have any number of streams with types of their own."""
@@ -66,7 +66,8 @@ def read_values(reading: Reading, format: str) -> Iterator[Rows | Batch]:
 def _groups(
     reading: Reading, format: str, rejected: list[Rejected]
 ) -> Iterator[tuple[Rows | Batch, Ints | None]]:
-    """The values in groups, and the lines of text in which they begin; text that is no value is rejected."""
+    """Yields the values in groups, with the lines of text in which they begin; text that is not a value is
+    rejected."""
 
     def bad(line: int, why: str, text: bytes) -> None:
         rejected.append(reading.reject(line, why, text))
@@ -87,7 +88,7 @@ def _groups(
 
 @contextmanager
 def _naming() -> Iterator[None]:
-    """Within the block, damage of the file is InvalidInput: it is no object of the lake."""
+    """Within the block, Corrupt becomes InvalidInput, because the file is not an object of the lake."""
     try:
         yield
     except Corrupt as error:
@@ -114,7 +115,7 @@ def read_zng(reading: Reading, format: str) -> Iterator[Block]:
 
 
 def _parts(values: Rows | Batch) -> Iterator[tuple[int, int]]:
-    """Ranges of rows whose tables have no more values than a table may have, absent ones counted."""
+    """Yields ranges of rows whose tables stay within the limit of values, absent ones included."""
     stack = [(0, len(values))]
     elements = _elements(values)
     while stack:  # ends: each round gives a part, or halves one
@@ -129,7 +130,7 @@ def _parts(values: Rows | Batch) -> Iterator[tuple[int, int]]:
 
 
 def _elements(values: Rows | Batch) -> Ints:
-    """How many values may be in the arrays and maps of each row, at most, absent ones counted."""
+    """Returns, for each row, the most values that its arrays and maps may have, absent ones included."""
     elements = np.zeros(len(values), np.int64)
     for number in np.unique(values.kinds).tolist():
         if inside := _inside(values.types[number]):
@@ -143,7 +144,7 @@ def _elements(values: Rows | Batch) -> Ints:
 
 
 def _inside(kind: Type) -> int:
-    """The nodes of the largest type that is repeated in a value, in arrays and maps."""
+    """Returns the nodes of the largest type that repeats within a value, in arrays and maps."""
     if isinstance(kind, (Array, Map)):
         return sum(child.nodes for child in kind.children)
     return max(map(_inside, kind.children), default=0)
@@ -151,15 +152,15 @@ def _inside(kind: Type) -> int:
 
 @dataclass
 class _Blocks:
-    """Makes blocks of the values of one file."""
+    """Makes blocks from the values of one file."""
 
     reading: Reading
     _faults: dict[Type, str] = field(default_factory=dict)
     _good: int = 0
-    """Types without a fault."""
+    """The number of types that were found to have no fault."""
 
     def block(self, values: Rows | Batch, numbers: Ints) -> Block:
-        """The records, and the bad ones; `numbers` are those of the values in the file."""
+        """Returns the records, and the bad ones; `numbers` has the number of each value in the file."""
         bad = self._of_bad_types(values)
         tables = None if bad else _tables_or_none(values)
         if tables is not None:
@@ -189,7 +190,8 @@ class _Blocks:
         )
 
     def _rows(self, values: Rows | Batch, tables: list[pa.Table]) -> pa.Table | None:
-        """The records as they came; null where the pool declares the type of a field that the record has."""
+        """Returns the records in their original form; null for a record with a field for which the pool declares a
+        type."""
         if not self.reading.keeps_rows:
             return None
         whole = row_columns(values)
@@ -207,7 +209,7 @@ class _Blocks:
         return self.reading.reject(int(numbers[at]), why, _located(rows, at))
 
     def _of_bad_types(self, values: Rows | Batch) -> dict[int, str]:
-        """The rows that have a type that the lake has no form for, or are null; and why."""
+        """Returns, with the reason, the rows that are null or have a type that the lake cannot store."""
         bad: dict[int, str] = {}
         for number in np.unique(values.kinds).tolist():
             if fault := self._fault(values.types[number]):
@@ -242,8 +244,8 @@ class _Blocks:
         return ""
 
     def _bad_values(self, rows: Rows, good: Ints, numbers: Ints) -> dict[int, str]:
-        """Those of the rows whose bytes are no values of their types, found by halving; only the first one, if it
-        fails the load."""
+        """Returns the rows with bytes that do not fit their types, found by halving; only the first one if that
+        already fails the load."""
         bad: dict[int, str] = {}
         stack = [good]
         while stack:  # ends: each round halves a part, or names a row
@@ -263,27 +265,28 @@ class _Blocks:
         return bad
 
     def _united(self, tables: list[pa.Table], batch: Batch) -> TypedRecords:
-        """All records, in the order of the file."""
+        """Returns all records as one table, in the order of the file."""
         typed = [with_declared(self._with_a_field(table), self.reading) for table in tables]
         if len(typed) <= 1:
             return typed[0] if typed else TypedRecords(self._with_a_field(pa.table({})))
         return united_records(typed, batch.order, what=self.reading.file)
 
     def _with_a_field(self, table: pa.Table) -> pa.Table:
-        """The table; in one without any field, those of the key, all null."""
+        """Returns the table.  If it has no field, it gets the fields of the key, all null."""
         if table.num_columns or not self.reading.key:
             return table
         return pa.table({name: pa.nulls(table.num_rows) for name in self.reading.key})
 
 
 def _located(values: Rows | Batch, at: int) -> bytes:
-    """The text of a record."""
+    """Returns the text of the record in row `at`."""
     part = values.part(at, at + 1)
     return _text(part if isinstance(part, Rows) else rows_of(part)).encode(errors="surrogateescape")
 
 
 def _tables(values: Rows | Batch) -> tuple[list[pa.Table], Batch]:
-    """A table of each type that occurs; raises Corrupt and InvalidInput for values that have no form in Arrow."""
+    """Returns a table for each type that occurs.  Raises Corrupt and InvalidInput for values that Arrow cannot
+    express."""
     batch = values if isinstance(values, Batch) else batch_of(values)
     present = np.unique(batch.kinds)
     kinds = np.searchsorted(present, batch.kinds)
@@ -314,7 +317,7 @@ def _tables_or_none(values: Rows | Batch) -> tuple[list[pa.Table], Batch] | None
 
 
 def _why_not(rows: Rows, file: str) -> str:
-    """Why the values have no form in Arrow; "" if they have one."""
+    """Returns why Arrow cannot express the values; "" if it can."""
     try:
         tables, _ = _tables(rows)
         if len(tables) == 1:
@@ -325,7 +328,7 @@ def _why_not(rows: Rows, file: str) -> str:
 
 
 def _text(rows: Rows) -> str:
-    """The first value as readable text; its bytes, if they are no value of its type."""
+    """Returns the first value as readable text, or its bytes if they do not fit its type."""
     try:
         return rows.text(0)
     except Corrupt:
