@@ -1,11 +1,12 @@
-"""Age-off: hiding records that are older than a pool keeps them; pure.
+"""Age-off: hides records that are older than the pool keeps them; pure.
 
     lake set logs age_off=ts:30d
 
-The rule becomes a tombstone that is newer than every transaction.  Reading and compaction apply it like a delete,
-so compaction drops the records that reading hides.  A time is a timestamp, a date, or a number of seconds since
-1970, record by record; a record whose field holds another value does not age.  In aggregate pools the field must be
-one of the key, since any other value is combined from all records of a key, and some may lie in other objects.
+The rule becomes a tombstone that is newer than every transaction.  Reading and compaction apply it like a
+delete, so compaction drops the records that reading hides.  A time is a timestamp, a date, or a number of
+seconds since 1970; this is decided for each record.  A record whose field holds another value does not age.  In
+aggregate pools the field must be in the key: any other value is combined from all records of a key, and some of
+these may lie in other objects.
 
 The retention agent deletes by the same condition (`older_than`), in a transaction.
 """
@@ -28,7 +29,8 @@ NAME = "age-off"
 
 
 def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
-    """The tombstone for a policy (field, seconds); none without a policy, or if no record has the field."""
+    """Returns the tombstone for a policy (field, seconds); nothing without a policy, or if no record has the
+    field."""
     if policy is None or policy[0] not in schema.names:
         return ()
     name, seconds = policy
@@ -38,7 +40,7 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
 
 
 def tells_time(field: pa.Field) -> bool:
-    """Whether values of the field may be times here; a text never is, whatever it says."""
+    """Whether values of the field may be times for `age_off`; a text never is, whatever it says."""
     kind = field.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return is_json(field) or is_number or pa.types.is_timestamp(kind) or pa.types.is_date(kind)

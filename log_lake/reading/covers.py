@@ -1,9 +1,10 @@
 """Finds the tombstones that may hide records of a reference, for many tombstones and many references.
 
-To ask each tombstone for each reference would take as long as reading the objects, with a hundred of one and a
-thousand of the other.  So the ages, key ranges and conditions of the tombstones are arrays, which are compared
-with a reference at once.  A condition is compared by the interval of each field that it reads (`where.keyrange`).
-The statistics decide about the few that are left.  Called by scans, rewritings, publishers, and native plans.
+To compare each tombstone with each reference would take as long as reading the objects, with a thousand
+tombstones and a hundred references.  So the ages, key ranges and conditions of the tombstones are arrays, which
+are compared with a reference at once.  A condition is compared by the interval of each field that it reads
+(`where.keyrange`).  The statistics decide about the few that remain.  Called by scans, rewritings, publishers,
+and native plans.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ from log_lake.columns.arrays import Mask
 from log_lake.where.keyrange import ALL, FieldCut, FieldInterval, interval_of
 
 FEW = 8
-"""Up to this many tombstones are asked one by one."""
+"""Up to this many tombstones are compared one by one."""
 
 _NAN = encode_value(math.nan)
 
 
 @dataclass(frozen=True)
 class Covers:
-    """The tombstones that may hide records of a reference, and those of them that certainly hide all of it."""
+    """The tombstones that may hide records of a reference, and among them those that certainly hide all of
+    it."""
 
     tombstones: tuple[Tombstone, ...] = ()
     whole: tuple[Tombstone, ...] = ()
@@ -120,7 +122,8 @@ class Covering:
 
 
 def _intervals(condition: Condition, kinds: Mapping[str, str]) -> tuple[bool, dict[str, FieldInterval]]:
-    """The interval of each field of the condition, and whether statistics tell no more about it than these."""
+    """Returns the interval of each field of the condition, and whether statistics can tell no more about it than
+    these intervals do."""
     intervals = {
         name: _interval(condition, name, kinds[name]) for name in _fields(condition) if name in kinds
     }
@@ -137,13 +140,14 @@ def _fields(condition: Condition) -> tuple[str, ...]:
 
 @lru_cache(maxsize=CACHED)
 def _interval(condition: Condition, name: str, kind: str) -> FieldInterval:
-    """Cached, since a pool's deletes are asked about again at each scan and for each schema."""
+    """Returns the interval of a field.  Cached, because a pool's deletes are compared again at each scan and for
+    each schema."""
     return interval_of(condition, KeyField(name), kind)
 
 
 @dataclass(frozen=True)
 class _OfSchema:
-    """What is known of the conditions for references of one schema."""
+    """What the conditions say about references of one schema."""
 
     fields: tuple[_OfField, ...]
     is_plain: Mask
@@ -152,7 +156,7 @@ class _OfSchema:
 
 @dataclass(frozen=True)
 class _OfField:
-    """The intervals in which one field lies if conditions hold; `places` are those of their tombstones."""
+    """The intervals that conditions set for one field; `places` are the indices of their tombstones."""
 
     name: str
     is_floating: bool
@@ -160,7 +164,7 @@ class _OfField:
     spans: _Spans
 
     def narrow(self, may: Mask, sure: Mask, reference: Reference) -> None:
-        """Clear the marks of the tombstones that the field's statistics rule out."""
+        """Clears the marks of the tombstones that the field's statistics exclude."""
         column = next((c for c in reference.columns if c.name == self.name), None)
         if column is None or column.low is None or column.high is None:
             return
@@ -171,7 +175,8 @@ class _OfField:
 
 
 class _Spans:
-    """Spans [low, high) of comparable bounds, as ranks among all of these; a high bound of None is open."""
+    """Spans from `low` to before `high`, stored as ranks among all their bounds; a high bound of None is
+    open."""
 
     def __init__(self, spans: Sequence[tuple[Any, Any]]) -> None:
         self._edges = sorted({edge for span in spans for edge in span if edge is not None})
@@ -180,11 +185,11 @@ class _Spans:
         self._highs = np.array([len(rank) if high is None else rank[high] for _, high in spans])
 
     def overlap(self, low: Any, high: Any) -> Mask:
-        """Which spans share something with [low, high)."""
+        """Which spans overlap the range from `low` to before `high`."""
         below_high: Mask = self._lows < bisect_left(self._edges, high)
         return below_high & (self._highs >= bisect_right(self._edges, low))
 
     def contain(self, low: Any, high: Any) -> Mask:
-        """Which spans contain [low, high)."""
+        """Which spans contain the whole range from `low` to before `high`."""
         from_low: Mask = self._lows < bisect_right(self._edges, low)
         return from_low & (self._highs >= bisect_left(self._edges, high))

@@ -1,11 +1,11 @@
-"""Applying tombstones to a sorted stream: which records are deleted, and what replaces them.
+"""Applies tombstones to a sorted stream: decides which records are deleted, and what replaces them.
 
 Reading and compaction apply tombstones to the tables of a merge, before they combine records of equal keys.
 
-In append and aggregate pools a deleted record is dropped.  In upsert pools the newest record of a key decides even
-if it is deleted: the key is absent, and older versions do not come back.  So a record that a conditional tombstone
-hides becomes a delete marker there.  A record that a tombstone hides by its range alone is dropped, since the
-tombstone hides the older versions of the key too.
+In append and aggregate pools a deleted record is dropped.  In upsert pools the newest record of a key decides
+even if it is deleted: the key is absent, and older versions do not come back.  So a record that a conditional
+tombstone hides becomes a delete marker there.  A record that a tombstone hides by its range alone is dropped,
+because the tombstone hides the older versions of the key too.
 """
 
 from __future__ import annotations
@@ -142,9 +142,10 @@ class Hiding:
                 hidden.hide_up_to(begin, mask * np.int64(tombstone.seq))
 
     def _of(self, places: tuple[int, ...], table: pa.Table, newest: int | None) -> Marks:
-        """For each record the greatest sequence of a tombstone whose condition it fulfils, 0 if of none.
+        """Returns for each record the greatest sequence of a tombstone whose condition it fulfils, or 0.
 
-        If all are newer than the records, the greatest of their sequences stands for each.
+        If all these tombstones are newer than the records, the greatest of their sequences is used for each of
+        them.
         """
         seqs = [self._conditional[place].seq for place in places]
         if newest is None or newest < min(seqs):
@@ -158,7 +159,7 @@ class Hiding:
 
 @dataclass
 class _Span:
-    """A table with records, and the keys of its first and last one."""
+    """A table that has records, and the keys of its first and its last one."""
 
     table: pa.Table
     key: PoolKey
@@ -183,7 +184,8 @@ class _Span:
 
 
 class _Rows:
-    """The hidden records of a table with `count` records, which are written at `seqs`; None: before all deletes."""
+    """The hidden records of a table with `count` records.  `seqs` are the sequences at which they were written;
+    None means before all deletes."""
 
     def __init__(self, count: int, seqs: npt.NDArray[np.int64] | None) -> None:
         self._count, self._seqs = count, seqs
@@ -194,17 +196,18 @@ class _Rows:
         """The greatest sequence of a record; None if all were written before all deletes."""
 
     def add(self, begin: int, mask: Mask) -> None:
-        """Hide the records of a mask that begins at record `begin`."""
+        """Hides the records in a mask, whose first value is for record `begin`."""
         if mask.any():
             self._hidden = np.zeros(self._count, np.bool_) if self._hidden is None else self._hidden
             self._hidden[begin : begin + len(mask)] |= mask
 
     def hide(self, begin: int, end: int, seq: int) -> None:
-        """Hide records that were written before a sequence."""
+        """Hides those of the records that were written before a sequence."""
         self.hide_up_to(begin, np.full(end - begin, seq, np.int64))
 
     def hide_up_to(self, begin: int, below: Marks) -> None:
-        """Hide each record if it was written before its sequence of `below`, which begins at record `begin`."""
+        """Hides each record that was written before its sequence in `below`, whose first value is for record
+        `begin`."""
         if below.any():
             self._below = np.zeros(self._count, np.int64) if self._below is None else self._below
             part = self._below[begin : begin + len(below)]
@@ -220,7 +223,8 @@ class _Rows:
 
 
 def _exactly_deleted(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
-    """Which of the records, all in the tombstone's range, it hides by their exact sequences."""
+    """Returns which of the records (all in the tombstone's range) the tombstone hides by their exact
+    sequences."""
     mask = np.ones(records.num_rows, np.bool_)
     if by_age and tombstone.exactly is not None:
         seqs = records.column(SEQ).to_numpy()

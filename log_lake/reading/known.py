@@ -1,8 +1,9 @@
-"""Tells which references of a plan must be read for a count, a minimum or a maximum.
+"""Decides which references of a plan must be read for a count, a minimum or a maximum.
 
-A reference is known if its statistics are those of the records that readers see.  A reference must be read if a
-delete or `age_off` may hide some of its records, if it may hold delete markers, or if it shares keys with another
-one in a pool that combines equal keys.  So those that must be read share no key with those that are known.  Pure.
+A reference is known if its statistics describe exactly the records that readers see.  A reference must be read
+if a delete or `age_off` may hide some of its records, if it may have delete markers, or if it shares keys with
+another one in a pool that combines equal keys.  So no reference that must be read shares a key with a known
+one.  Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Known:
 
 
 def known_references(plan: ScanPlan) -> Known:
-    """The references of a plan for all records, without those that deletes hide as a whole in an append pool.
+    """Sorts the references of a plan for all records into known ones and those to read.  In an append pool,
+    references that deletes hide completely are left out.
 
     Raises Corrupt for a schema that is not known.
     """
@@ -68,9 +70,9 @@ def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
 
 @dataclass(frozen=True)
 class FieldStatistics:
-    """How many records of a reference lack a field, and the encoded bounds of the others.
+    """How many records of a reference lack a field, and the encoded bounds of its values in the others.
 
-    The bounds are at or below, and at or above, every value but NaN; None: not known.
+    The bounds are at or below, and at or above, every value except NaN; None means that a bound is not known.
     """
 
     nulls: int
@@ -79,9 +81,10 @@ class FieldStatistics:
 
     @classmethod
     def of(cls, reference: Reference, name: str, schema: pa.Schema) -> FieldStatistics | None:
-        """Those of a field at the top of records; None if they are not there, or cannot be right.
+        """Returns the statistics of a top-level field.  Returns None if the reference has none for it, or has
+        impossible ones.
 
-        `schema` is that of the reference.
+        `schema` is the schema of the reference.
         """
         if name not in schema.names:
             return cls(reference.records)
@@ -95,9 +98,10 @@ class FieldStatistics:
 
 
 def value_in(bound: bytes | None, kind: pa.DataType) -> pa.Scalar | None:
-    """The value of a bound in a field's type; None if the bound was cut, is not of that type, or is 0.0 or NaN.
+    """Returns the value of a bound in a field's type.  Returns None if the bound was shortened, is not of that
+    type, or is 0.0 or NaN.
 
-    Statistics do not tell -0.0 from 0.0.
+    Statistics do not distinguish -0.0 from 0.0.
     """
     value = None if bound is None else exact_value(bound)
     try:

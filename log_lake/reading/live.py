@@ -19,7 +19,8 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class LiveCount:
-    """`records` that readers see; an upper bound unless `is_exact`.  `stored`: the records in objects."""
+    """`records`: how many records readers see, an upper bound unless `is_exact`.  `stored`: how many are in
+    objects."""
 
     records: int
     is_exact: bool
@@ -48,7 +49,8 @@ def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
 
 
 def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCount:
-    """How many records of some references readers see; of an append pool, or of all its references."""
+    """Returns how many records of some references readers see.  In a pool that combines keys, pass all its
+    references."""
     deletes = [*revision.tombstones, *revision.aged_off]
     visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]
     names = {(r.object, r.low) for r in visible}
@@ -62,7 +64,8 @@ def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCo
 
 
 def live_counts(revision: Revision) -> dict[str, LiveCount]:
-    """By branch of the revision's state, how many records its readers see.  Raises as `live_count`."""
+    """Returns for each branch of the revision's state how many records its readers see.  Raises what `live_count`
+    raises."""
     return {
         name: live_count(replace(revision, branch=name, sub_pool=""))
         for name in sorted(revision.state.branches)

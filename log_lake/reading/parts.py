@@ -1,11 +1,11 @@
-"""A scan by parts of its key range, several at the same time, in the order of the keys.
+"""Scans a key range in parts, several at the same time, in the order of the keys.
 
-A part is one key range of the plan, so what a scan gives is what its parts give one after another.  Threads read
-the next parts while the first is given out.  Each holds a bounded number of bytes ahead, and then waits for its
-turn.  If the reader ends early, the threads stop at their next table, or at the next that the condition leaves
+A part is one key range of the plan, so a scan yields the records of its parts one after another.  Threads read
+the next parts while the first one is passed on.  Each holds a bounded number of bytes ahead, and then waits for
+its turn.  If the reader stops early, the threads stop after their next table, even if the condition leaves it
 empty.
 
-Callers: `lake.view`.
+Called by `lake.view`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from log_lake.columns.owned import owned
 from log_lake.reading.plan import ScanPlan
 
 PART_BYTES = 16 << 20
-"""Stored bytes of a part, about: smaller ones cost a footer and a merge each, larger ones wait for their turn."""
+"""About how many stored bytes a part has: smaller parts cost a footer and a merge each, larger ones wait for their
+turn."""
 
 MOST_PARTS = 1_024
-"""Parts of a scan, at most."""
+"""The most parts of a scan."""
 
 
 PartRead = Callable[[Callable[[], None]], Iterator[pa.Table]]
-"""The tables of a part; it calls the function that it gets whenever it has read something."""
+"""A function that yields the tables of a part; it calls its argument whenever it has read something."""
 
 
 def parts_of_plan(
     plan: ScanPlan, points: Sequence[bytes], jobs: int, divide: Callable[[int], Sequence[KeyRange]]
 ) -> list[ScanPlan]:
-    """The plan in parts that follow each other: at the split points of the pool, or of about equal bytes if these
-    are too few for `jobs`.
+    """Divides the plan into parts that follow each other: at the split points of the pool, or by equal bytes if
+    there are too few points for `jobs`.
 
-    If there are very many points, parts are several ranges.  `divide` cuts the plan's key range into at most so
-    many pieces of about equal bytes.
+    If there are very many points, a part has several ranges.  `divide` cuts the plan's key range into at most
+    the given number of pieces with about equal bytes.
     """
     inside = [p for p in points if plan.key_range.contains(p) and p != plan.key_range.low]
     if jobs <= len(inside) + 1:
@@ -56,7 +57,8 @@ def parts_of_plan(
 
 @dataclass
 class _Part:
-    """What was read of a part and not given out; `ended`: nothing comes any more, or the error that ended it."""
+    """Tables of a part that were read and not passed on yet.  `ended`: no more will come, or the error that ended
+    the part."""
 
     tables: deque[pa.Table] = field(default_factory=deque)
     size: int = 0
@@ -64,10 +66,10 @@ class _Part:
 
 
 def side_by_side(reads: Sequence[PartRead], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
-    """The tables of all reads one after another; `at_once` of them are read at the same time.
+    """Yields the tables of all reads one after another, while `at_once` of them run at the same time.
 
-    Each holds at most one table more than `most_bytes`.  Raises what the first read that fails raises.  A read gets
-    a function that raises if its tables are wanted no more; it calls it at times.
+    Each holds at most one table more than `most_bytes`.  Raises what the first failing read raises.  Each read
+    gets a function, which it must call at times, and which raises if its tables are not wanted any more.
     """
     reading = _SideBySide(reads, most_bytes)
     threads: list[Thread] = []
@@ -86,7 +88,7 @@ def side_by_side(reads: Sequence[PartRead], *, at_once: int, most_bytes: int) ->
 
 
 class _Stopped(Exception):
-    """The tables of a part are wanted no more."""
+    """Raised in a thread when the tables of its part are not wanted any more."""
 
 
 class _SideBySide:
@@ -97,7 +99,7 @@ class _SideBySide:
         self._stopped = False
 
     def stop(self) -> None:
-        """Let every thread end at its next table."""
+        """Makes every thread end at its next table."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -108,7 +110,7 @@ class _SideBySide:
             raise _Stopped
 
     def read(self, number: int) -> None:
-        """In a thread: read a part, and wait whenever it holds enough."""
+        """Runs in a thread: reads a part, and waits whenever it holds enough."""
         part = self._parts[number]
         ended: bool | BaseException = True
         try:
@@ -130,7 +132,7 @@ class _SideBySide:
                 self._changed.notify_all()
 
     def taken(self, number: int) -> Iterator[pa.Table]:
-        """The tables of a part.  Raises what its read raised."""
+        """Yields the tables of a part.  Raises what its read raised."""
         part = self._parts[number]
         while True:  # every turn takes a table, or ends with the part
             with self._changed:

@@ -1,8 +1,8 @@
-"""Finds the rows of a sorted table where bounds of key ranges lie, by binary search in the columns.
+"""Finds the rows of a sorted table at which bounds of key ranges lie, by binary search in the columns.
 
-A bound is bytes (`keys.encoding`).  Encoding the key of a record for each step of a search would take longer than
-the search, so the column of the first key field is searched in its own type where that holds the bound exactly.
-Called by `deleted`, and by readers of a list of ranges.
+A bound is bytes (`keys.encoding`).  Encoding the key of a record for each step of a search would take longer
+than the search.  So the column of the first key field is searched in its own type, if that type holds the bound
+exactly.  Called by `deleted`, and by readers of a list of ranges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from log_lake.columns.keys import key_at
 from log_lake.reading.merge.bounds import comparison
 
 BEYOND = b"\0"
-"""Appended to a key it is the smallest key above it."""
+"""A key with this byte appended is the smallest key above it."""
 
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
@@ -47,7 +47,7 @@ def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[in
 
 
 def records_in(table: pa.Table, ranges: Sequence[KeyRange], key: PoolKey) -> pa.Table:
-    """The records of a sorted table, at least one, whose keys lie in united ranges."""
+    """Returns the records of a sorted table (with at least one record) whose keys lie in the united ranges."""
     first, last = (key_at(table, row, key) for row in (0, table.num_rows - 1))
     parts = parts_within(ranges, KeyRange(first, last + BEYOND))
     bounds = [bound for part in parts for bound in (part.low, part.high) if bound is not None]

@@ -31,14 +31,16 @@ from log_lake.where import check
 from log_lake.where.keyrange import key_range_of
 
 FEW_RANGES = 64
-"""Up to so many ranges, the references of each are looked up; of more, all between the first and the last."""
+"""Up to so many ranges, the references of each are looked up; for more, all references between the first and the
+last range are taken."""
 
 NOTHING = KeyRange(b"", b"")
 """The range without keys."""
 
 
 class AnnouncedSchemas(dict[str, pa.Schema]):
-    """The schemas that a pool has announced, by id.  Raises Corrupt for one that only a reference names."""
+    """The schemas that a pool has announced, by id.  Raises Corrupt for one that a reference names but no entry
+    announced."""
 
     def __missing__(self, id: str) -> pa.Schema:
         raise Corrupt(f"schema {id[:80]!r}: a reference has this schema, which the pool never announced")
@@ -46,11 +48,11 @@ class AnnouncedSchemas(dict[str, pa.Schema]):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """What a scan reads: references in order of their low bound, and `columns` in the order asked for.
+    """What a scan reads: references in order of their low bound, and `columns` in the requested order.
 
-    `depth`: the maximum number of references that the merge has at one key.  `rule`: how records of equal keys
-    combine. `tombstones`: those that may hide records of the references.  `schemas`: the references' schemas by
-    id.  `where`: the condition that records of the result fulfil.  `lifts`: those that the references name.
+    `depth`: the most references that overlap at one key.  `rule`: how records of equal keys combine.
+    `tombstones`: those that may hide records of the references.  `schemas`: the references' schemas by id.
+    `where`: the condition that records of the result fulfil.  `lifts`: the lifts that the references name.
     """
 
     references: tuple[Reference, ...]
@@ -66,9 +68,9 @@ class ScanPlan:
     where: Condition | None = None
     lifts: Lifts = field(default_factory=dict)
     keep: tuple[str, ...] = ()
-    """The columns of `hidden.ROW` that follow those asked for."""
+    """The columns of `hidden.ROW` that follow the requested ones."""
     ranges: tuple[KeyRange, ...] = ()
-    """The ranges that are read, united and ascending, within `key_range`; empty: all of it."""
+    """The ranges that are read, united and ascending, within `key_range`; if empty, all of it."""
 
     @property
     def records(self) -> int:
@@ -76,9 +78,10 @@ class ScanPlan:
         return sum(r.records for r in self.references)
 
     def parts(self, cuts: Sequence[bytes]) -> list[ScanPlan]:
-        """The plans of the parts between keys that lie inside `key_range`, ascending; those that hold something.
+        """Divides the plan at `cuts`, which must be ascending keys inside `key_range`.  Returns the parts that
+        have a reference.
 
-        It looks at each reference once, however many parts there are.
+        It visits each reference once, however many parts there are.
         """
         lows, highs = [self.key_range.low, *cuts], [*cuts, self.key_range.high]
         spans = [KeyRange(low, high) for low, high in zip(lows, highs, strict=True)]
@@ -110,9 +113,11 @@ def plan_scan(
     ages: bool = True,
     keep: Collection[str] = (),
 ) -> ScanPlan:
-    """The plan to scan a key range of a revision.  Without `ages`, records that have aged off are included.
+    """Returns the plan to scan a key range of a revision.  Without `ages`, records that have aged off are
+    included.
 
-    `ranges`: only their keys, each once; no range: no record.  The plan is one, and opens each object once.
+    `ranges`: the plan reads only keys in these ranges, each once; an empty list reads no record.  It is still
+    one plan, which opens each object once.
 
     `keep`: columns of `hidden.ROW`, which have the records' own types; they are added if some object has them.
 
@@ -170,7 +175,7 @@ def plan_scan(
 
 
 def _references(revision: Revision, key_range: KeyRange, spans: Sequence[KeyRange]) -> list[Reference]:
-    """The references of the key range or, if there are some, of the ranges in it."""
+    """Returns the references of the ranges `spans`, or, if there are none, of the key range."""
     if key_range.empty:
         return []
     if not 1 < len(spans) <= FEW_RANGES:
@@ -196,7 +201,7 @@ def overlapping(references: Sequence[Reference]) -> int:
 
 
 def sharing(references: Sequence[Reference]) -> set[int]:
-    """The places of the references that share a key with another one."""
+    """Returns the indices of the references that share a key with another one."""
     shared: set[int] = set()
     reach, reaching = b"", -1  # the furthest end so far, and whose it is
     for i in sorted(range(len(references)), key=lambda i: references[i].low):

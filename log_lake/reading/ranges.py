@@ -23,33 +23,34 @@ from typing import NamedTuple
 from lake_core.keys import KeyRange
 
 _NOTHING = 1e-9
-"""A smaller share of the whole counts as zero, since sums are rounded."""
+"""A smaller share of the whole counts as zero, because sums are rounded."""
 
 
 @dataclass(frozen=True)
 class WeightedSample:
-    """Keys of a sorted run, ascending, the end of its range last; `weights[i]` lies in [keys[i], keys[i + 1])."""
+    """Keys of a sorted run, ascending, with the end of its range last; `weights[i]` is the weight from `keys[i]`
+    to before `keys[i + 1]`."""
 
     keys: tuple[bytes, ...]
     weights: tuple[float, ...]
 
     @classmethod
     def of_bounds(cls, low: bytes, high: bytes, *, weight: float) -> WeightedSample:
-        """A run whose bounds alone are known."""
+        """Makes the sample of a run from its bounds alone."""
         return cls((low, high), (weight,))
 
     @classmethod
     def of_ranks(
         cls, sample: Sequence[tuple[int, bytes]], *, high: bytes, records: int, weight: float
     ) -> WeightedSample:
-        """A run of `records` records; `sample` has some keys with their ranks, from 0, including the first
-        key."""
+        """Makes the sample of a run of `records` records; `sample` has some keys with their ranks, from 0,
+        including the first key."""
         ranks = [*(rank for rank, _ in sample), records]
         each = weight / records
         return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))
 
     def within(self, key_range: KeyRange) -> WeightedSample:
-        """The part in the range; a gap that an end of the range cuts counts half."""
+        """Returns the part in the range; half the weight of a gap counts if an end of the range cuts it."""
         if (
             self.keys
             and key_range.low <= self.keys[0]
@@ -74,10 +75,10 @@ class WeightedSample:
 
 
 def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[bytes]:
-    """At most `pieces - 1` keys inside the range, ascending, that cut the weight of the samples evenly.
+    """Returns at most `pieces - 1` keys inside the range, ascending, that cut the weight of the samples evenly.
 
-    No piece is heavier than the mean by more than the heaviest step between two keys of the samples, and none
-    weighs nothing.
+    No piece is heavier than the mean by more than the heaviest step between two keys of the samples, and each
+    piece weighs something.
     """
     return _Steps.of(samples, key_range).cuts(pieces)
 
@@ -113,7 +114,7 @@ def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int
 
 
 class _Gap(NamedTuple):
-    """The weight of a run between two of its keys: the steps [begin, end)."""
+    """The weight of a run between two of its keys; it covers the steps from `begin` to before `end`."""
 
     begin: int
     end: int
@@ -123,9 +124,10 @@ class _Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class _Steps:
-    """All keys of the samples in a range, the range's low bound first, and the weight from each to the next.
+    """All keys of the samples in a range, with the range's low bound first, and the weight from each key to the
+    next.
 
-    `sampled`: for each run, whether it has samples beside its bounds.
+    `sampled`: for each run, whether it has samples besides its bounds.
     """
 
     keys: list[bytes]
@@ -183,7 +185,8 @@ def _weigh(count: int, gaps: list[_Gap], sampled: list[bool]) -> list[float]:
 
 
 def _spread(count: int, ranges: list[tuple[int, int, float]]) -> list[float]:
-    """For each of `count` steps, the sum of the values whose range [begin, end) holds it."""
+    """Returns for each of `count` steps the sum of the values whose range (from begin to before end)
+    contains it."""
     change = [0.0] * (count + 1)
     for begin, end, value in ranges:
         if begin < end:

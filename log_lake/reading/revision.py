@@ -41,7 +41,7 @@ class PoolPart:
 
     @property
     def key(self) -> PoolKey:
-        """The order of the records; the sub-pools keep the order of arrival."""
+        """The order of the records; a sub-pool's records are in order of arrival."""
         return self.config.key_of(self.sub_pool)
 
     @property
@@ -119,7 +119,7 @@ class Revision(PoolPart):
         return () if self.sub_pool else self.state.points
 
     def lifts_of(self, references: Iterable[Reference]) -> dict[int, Lift]:
-        """The lifts that the references name.  Raises Corrupt if one is not known."""
+        """Returns the lifts that the references name.  Raises Corrupt if one of them is not known."""
         named = {base for reference in references for base in reference.lifts}
         if unknown := [base for base in named if base not in self.state.lifts]:
             raise Corrupt(f"pool {self.config.name!r}: the lift {unknown[0]} of a merge is not known")

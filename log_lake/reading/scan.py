@@ -110,12 +110,12 @@ def live_records(
     has_sequence: bool,
     where: Callable[[pa.Table], pa.Table] | None = None,
 ) -> Iterator[pa.Table]:
-    """The live records of a cluster, combined by the rule; in upsert pools including delete markers.
+    """Yields the live records of a cluster, combined by the rule; in upsert pools including delete markers.
 
     `cluster` has the tombstones of each reference.  The schema of `reading` must have the fields of their
     conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
-    the columns of `hidden.ORDER`.  `where` chooses the records wanted, in pools that keep all records: the few that
-    it leaves are sooner compared with tombstones than all.
+    the columns of `hidden.ORDER`.  In pools that keep all records, `where` selects the wanted ones first,
+    because comparing only these with tombstones is faster.
     """
     upsert = rule.kind == "upsert"
     left = [r for r, covers in cluster.items() if not covers.hide_all(upsert=upsert)]
@@ -140,10 +140,11 @@ def live_records(
 def merged(
     cluster: Sequence[Reference], reading: ReferenceReading, *, newest: bool, has_sequence: bool
 ) -> Iterator[pa.Table]:
-    """The records of references by key and age, in the columns of `reading`.
+    """Yields the records of references by key and age, in the columns of `reading`.
 
-    With `has_sequence` the columns of `hidden.ORDER` follow; otherwise they never do, so that tables of two
-    merges fit together. With `newest`, only the newest record of each key is given, as in upsert pools.
+    With `has_sequence` the columns of `hidden.ORDER` follow; without it they never do, so that tables of two
+    merges have the same columns.  With `newest`, only the newest record of each key is yielded, as in upsert
+    pools.
     """
     if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
         bulk, delta = parts
@@ -163,7 +164,8 @@ def merged(
 def _alone(
     reference: Reference, reading: ReferenceReading, *, has_sequence: bool, ahead: bool
 ) -> Iterator[pa.Table]:
-    """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
+    """Yields the records of one reference; with `ahead`, it is decoded on all cores while the caller works, if all
+    of it is wanted."""
     if (
         ahead
         and not reading.ranges
@@ -214,7 +216,7 @@ def _in_windows(
 
 
 class _Windows:
-    """How the parts of a merge become streams; `needs_sequence`: by the columns of `hidden.ORDER`."""
+    """Makes the streams of a merge; `needs_sequence`: the merge orders by the columns of `hidden.ORDER`."""
 
     def __init__(
         self,
@@ -243,7 +245,7 @@ class _Windows:
         return ClosedStream(reference.low, reference.seq, reference.ordinal, read, has_own)
 
     def _at_once(self, group: Sequence[Reference]) -> ClosedStream:
-        """Tiny objects as one stream, which one sort brings into order."""
+        """Returns tiny objects as one stream, ordered by one sort."""
         together = self._together
         reading = replace(together.narrowed(group), streams=max(READERS, sum(not r.data for r in group)))
         kept = set(reading.schema.names)
@@ -259,8 +261,8 @@ class _Windows:
         ).stream(group)
 
     def _one_by_one(self, group: Sequence[Reference]) -> Iterator[pa.Table]:
-        """Tiny objects whose records are too large to be sorted at once; with others they become a run on disk,
-        one group at a time."""
+        """Yields the records of tiny objects that are too large to be sorted at once: groups of them become runs
+        on disk first."""
         if self._together.streams == 1:
             yield from self._merge_of(group)(group)
             return
@@ -280,8 +282,8 @@ class _Windows:
         )
 
     def _merge_of(self, group: Sequence[Reference]) -> Callable[[Sequence[Reference]], Iterator[pa.Table]]:
-        """How a group is merged, a stream each.  They may use the memory of the whole merge, and are not grouped
-        again."""
+        """Returns a function that merges the references of a group, one stream each.  They may use the memory of
+        the whole merge, and are not grouped again."""
         reading = self._reading.narrowed(group)
         limits = replace(reading.limits, max_streams=max(1, len(group)), max_tiny_bytes=0)
         return partial(
@@ -297,7 +299,8 @@ def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
 
 
 def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Schema:
-    """The columns asked for, those of the key, which the merge needs, of conditions, and what tells markers."""
+    """Returns the columns to read: the wanted ones, those of the key, which the merge needs, those of conditions,
+    and the one that shows delete markers."""
     conditions = fields_of(t for covers in cluster.values() for t in covers.tombstones)
     asked = top_level(plan.where) if plan.where is not None else ()
     more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
@@ -308,7 +311,7 @@ def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Sch
 
 
 def _spare(plan: ScanPlan) -> frozenset[str]:
-    """The fields of the key that neither the answer nor the condition has."""
+    """Returns the fields of the key that are neither in the result nor in the condition."""
     asked = top_level(plan.where) if plan.where is not None else ()
     return frozenset(plan.key.names) - {*plan.columns, *asked}
 

@@ -26,7 +26,7 @@ def _hides_more(before: Settings, after: Settings) -> bool:
 
 
 def _check(settings: Settings, kind: str, key: PoolKey) -> None:
-    """Raises InvalidInput if no record of the pool could age by the field."""
+    """Raises InvalidInput if the field is of a kind by which no record of the pool could age."""
     if kind == "aggregate" and settings["age_off"][0] not in key.names:
         raise InvalidInput(
             f"setting age_off={settings.text('age_off')}: in an aggregate pool it must name a field of the key "

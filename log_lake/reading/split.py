@@ -1,7 +1,8 @@
-"""Cutting the records of references into key ranges for parallel tasks.
+"""Cuts the records of references into key ranges for parallel tasks.
 
-The state has the bounds of references.  If they do not suffice, the footers of the objects are read, the heaviest
-first and at most `max_footers`; the others are small or spread over the same keys.  `reading.ranges` decides.
+The state has the bounds of references.  If they do not suffice, the footers of the objects are read, the
+heaviest first and at most `max_footers`; the others are small or spread over the same keys.  `reading.ranges`
+decides.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from log_lake.objects.read import DataObject
 from log_lake.reading.ranges import WeightedSample, blunt, split_range
 
 MAX_FOOTERS = 64
-"""Footers to read, at most: each is a request of the store."""
+"""The most footers to read: each is a request to the store."""
 _AT_ONCE = 16
 
 
@@ -49,7 +50,8 @@ def samples_of(
     weigh: Callable[[Reference], float],
     max_footers: int = MAX_FOOTERS,
 ) -> list[WeightedSample]:
-    """A sample of each reference; `weigh` says its weight.  The heaviest by their footers, the others by bounds.
+    """Returns a sample of each reference; `weigh` returns its weight.  The heaviest are sampled from their
+    footers, the others from their bounds.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
@@ -69,7 +71,8 @@ def _with_footers(
     store: Store,
     pool_id: str,
 ) -> list[WeightedSample]:
-    """The samples, of these references those in the footers of their objects."""
+    """Returns the samples, in which those of the references `numbers` are replaced by the samples in their
+    objects' footers."""
     read = list(samples)
     if numbers:
         with ThreadPoolExecutor(min(len(numbers), _AT_ONCE)) as threads:
@@ -93,5 +96,5 @@ def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float
 
 
 def whole_keys(cuts: Iterable[bytes], key: PoolKey) -> tuple[bytes, ...]:
-    """The keys of these cuts, ascending: a cut may lie just behind a key, where no person can name it."""
+    """Returns the keys of these cuts, ascending.  A cut may lie just after a key, where no user can name it."""
     return tuple(sorted({encode_key(list(decode_key(cut, key)), key) for cut in cuts} - {b""}))

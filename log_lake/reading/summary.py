@@ -1,9 +1,10 @@
-"""Counts and bounds of a revision from its state: no object is opened, or only those whose statistics do not tell.
+"""Counts and bounds of a revision, from its state, without opening objects, or opening only those whose statistics
+do not suffice.
 
-Every reference has the number of its records, and of each field the nulls and bounds.  They count all records that
-the object holds, so they are exact if nothing hides or combines any (`known`).  A bound of one field may be
-unknown by itself: a long text is stored cut, NaN is in no bound but comes after all numbers, and types without an
-order have none.  Pure.
+Every reference has the number of its records, and for each field the number of nulls and the bounds.  They
+describe all records in the object, so they are exact if nothing hides or combines any (`known`).  A bound of
+one field may still be unknown: a long text is shortened, NaN is in no bound but comes after all numbers, and
+types without an order have no bounds.  Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class FieldSummary:
-    """One field: the number of records without it, its least and its greatest value; None: not known.
+    """One field: the number of records without it, its least and its greatest value; None means not known.
 
     The two values are also None if no record has the field.
     """
@@ -41,10 +42,10 @@ class FieldSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """A revision: the number of its records, and its fields by name.
+    """The summary of a revision: the number of its records, and its fields by name.
 
-    `records` is None if the state does not tell; then readers see `at_most` so many.  There are no fields if
-    something may hide or combine records, and nothing was read; `why` says what.
+    `records` is None if the state does not show it; readers then see at most `at_most`.  There are no fields if
+    something may hide or combine records, and nothing was read; `why` gives the reason.
     """
 
     version: int
@@ -70,9 +71,10 @@ _Part = tuple[int, dict[str, FieldStatistics]]
 def summarize(
     revision: Revision, plan: ScanPlan, *, read: Callable[[ScanPlan], Iterable[pa.Table]] | None = None
 ) -> Summary:
-    """The summary of a revision, whose plan of all records this is.
+    """Returns the summary of a revision; `plan` must be its plan for all records.
 
-    `read` gives the records of a plan; without it, there are no fields if some object must be read.
+    `read` yields the records of a plan; without it, the summary has no fields if some object would have to be
+    read.
 
     Raises Corrupt, Unavailable (checkpoints are read), and what `read` raises.
     """
@@ -102,10 +104,10 @@ def summarize(
 
 
 def key_ends(revision: Revision, *, wants_values: bool) -> KeyEnds | None:
-    """The number of records and the ends of the key, without a look at each reference.
+    """Returns the number of records and the ends of the key, without visiting each reference.
 
-    None if a delete, `age_off` or the pool's kind may hide or combine records, or if the ends of the key do not
-    tell its values: null, doubles, and paths into records.  Raises Corrupt, Unavailable.
+    Returns None if a delete, `age_off` or the pool's kind may hide or combine records.  Also if the ends of the
+    key do not show its values: for null, doubles, and paths into records.  Raises Corrupt, Unavailable.
     """
     if not revision.rule.keeps_all or revision.tombstones or revision.aged_off:
         return None
@@ -137,7 +139,7 @@ def _leading(reference: Reference, key: PoolKey, *, greatest: bool) -> bytes | N
 
 
 def _why(revision: Revision, reasons: Sequence[str]) -> str:
-    """Why the state does not tell."""
+    """Returns why the state does not suffice."""
     if SHARED in reasons or MARKERS in reasons:
         return f"records of equal keys are combined ({revision.rule.kind})"
     if DELETE in reasons:

@@ -1,7 +1,7 @@
-"""Cutting a key range into the shares of parallel tasks, at the pool's split points first.
+"""Divides a key range among parallel tasks, at the pool's split points first.
 
-A share lies in one range, or is several whole ranges that follow each other.  So a task reads no object that
-compaction has cut at the points together with another task.  Called by reads of Spark.
+A share lies in one range, or is several whole ranges that follow each other.  So objects that compaction has
+cut at the points are each read by one task only.  Called by reads of Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lake_core.keys import KeyRange
 from log_lake.compaction.ranges import places
 
 DivideInto = Callable[[KeyRange, int], list[KeyRange]]
-"""Cuts a range into at most so many pieces of about equal bytes."""
+"""A function that cuts a range into at most the given number of pieces with about equal bytes."""
 
 
 def shares(

@@ -37,7 +37,7 @@ from log_lake.rewriting.work import begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
 
 SMALLEST_PIECE = 16 << 20
-"""Bytes: a job is not cut into smaller outputs for the sake of parallelism."""
+"""Bytes.  A job is not cut into smaller outputs only to keep more workers busy."""
 
 JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
@@ -97,10 +97,10 @@ def _pieces(samples: Sequence[WeightedSample], parts: Sequence[KeyRange], *, out
 
 
 def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
-    """Raises Conflict if another reference lies between inputs in age, on a key of two of them.
+    """Raises Conflict if another reference lies between inputs in age, and has a key that two of them have.
 
-    The inputs that count are those that keep records.  The planner includes such references (`history.between` says
-    why); but another compaction may have made one since.
+    The inputs that count are those that keep records.  The planner includes such references (`history.between`
+    says why); but another compaction may have made one since.
     """
     covering = work.covering()
     left = [r for r in work.inputs if not covering.of(r).whole]
@@ -117,9 +117,9 @@ def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
 
 
 def _hides_older(revision: Revision, inputs: Sequence[Reference]) -> bool:
-    """Whether a reference that is no input, and overlaps one, may hold older records.
+    """Whether a reference that is no input, and overlaps one, may have older records.
 
-    Most often the first one that is looked at is enough, however many the pool has.
+    Mostly the first reference already shows this, however many the pool has.
     """
     chosen = {(r.object, r.low) for r in inputs}
     newest, span = max(r.seq for r in inputs), span_of(inputs)

@@ -45,7 +45,7 @@ from log_lake.rewriting.refusal import refusal
 from log_lake.rewriting.rewriting import Rewriting
 
 PART_RECORDS = 500_000
-"""Records of the inputs that are compared by key at a time: each takes its key and 40 bytes."""
+"""Records of the inputs that are compared by key at a time: each takes the bytes of its key and 40 more."""
 
 _EXACT_DIGITS = 100
 
@@ -76,7 +76,7 @@ def check_piece(
 
 @dataclass
 class _Output:
-    """What a new object holds; `disorder`: the first fault of its order, in words."""
+    """The content of a new object; `disorder`: the first fault of its order, in words."""
 
     content: ContentSum = field(default_factory=ContentSum)
     disorder: str = ""
@@ -94,7 +94,7 @@ class _Check:
 
     @cached_property
     def _as_text(self) -> frozenset[str]:
-        """JSON that the rewriting copies: other formats than Parquet write it anew."""
+        """JSON that the rewriting copies as text: formats other than Parquet write it anew."""
         formats = {self.work.format, *(naming.format_of(r.object) for r in self.work.inputs)}
         if formats != {naming.PARQUET}:
             return frozenset()
@@ -130,7 +130,8 @@ class _Check:
         return key, table.column(SEQ)[row].as_py(), table.column(ORDINAL)[row].as_py()
 
     def _disorder(self, table: pa.Table, last: tuple[bytes, int, int] | None, *, strictly: bool) -> str:
-        """The fault of the order of a table that follows a record; "" if there is none."""
+        """Returns the first fault in the order of a table that follows the record `last`; "" if there is
+        none."""
         first = self._place(table, 0)
         ages = tuple(table.column(name).to_numpy().astype(np.uint64) for name in ORDER.names)
         if sort_order(table, self.work.key, then=ages) is not None or (last and last > first):
@@ -168,7 +169,7 @@ class _Check:
         return total
 
     def _newest(self, part: _Part) -> ContentSum:
-        """The content of what is left of the newest record of each key."""
+        """Returns the content of the newest record of each key, after deletes."""
         keys, hashes, alive = list[pa.Table](), [], []
         names = [*self.work.key.names, *ORDER.names]
         for reference in part.cluster.references:
@@ -199,7 +200,7 @@ class _Check:
         return content_of_hashes(np.concatenate(hashes)[newest[np.concatenate(alive)[newest]]])
 
     def _keys(self, part: _Part) -> ContentSum:
-        """The content of the distinct keys of records that are left."""
+        """Returns the content of the distinct keys of the records that deletes leave."""
         keys = []
         for reference in part.cluster.references:
             for stored in self._stored(reference, part.key_range):
@@ -237,7 +238,7 @@ class _Check:
                 yield _Part(cluster, KeyRange(low or b"", high))
 
     def _bounds(self, references: Sequence[Reference]) -> list[bytes]:
-        """Keys inside of the range, at which groups begin, about so many records apart."""
+        """Returns keys inside of the range that begin groups of about equally many records."""
         begins = list[tuple[bytes, int]]()
         for reference in references:
             with DataObject.at(self.store, reference, pool_id=self.work.config.id) as data:

@@ -54,7 +54,8 @@ def check_counts(work: Rewriting, written: Sequence[WrittenObject], store: Store
 
 @dataclass
 class _Footers:
-    """What the footers of the inputs seen so far say: `whole` records are shown for sure, and at most `most`."""
+    """What the footers of the inputs read so far show: `whole` records are certainly shown, and at most
+    `most`."""
 
     whole: int = 0
     most: int = 0
@@ -73,7 +74,7 @@ class _Footers:
 
 
 def _refused(work: Rewriting, given: int, footers: _Footers, store: Store) -> NotConserved | None:
-    """The error, or None if the number fits the footers; looks at no more of them than the answer needs."""
+    """Returns the error, or None if the number fits the footers; reads no more footers than needed."""
     has = counted(given, "record")
     surely_enough = _least(work, given + 1) <= given  # never if all records stay
     for _ in _seen(work, footers, store):
@@ -94,7 +95,7 @@ def _seen(work: Rewriting, footers: _Footers, store: Store) -> Iterator[None]:
 
 
 def _least(work: Rewriting, records: int) -> int:
-    """How many records there must be if the inputs show `records`."""
+    """Returns how many records the new objects must have at least if the inputs show `records`."""
     if work.tombstones or not work.keeps_number:
         return 0
     return records if work.rule.keeps_all else min(1, records)

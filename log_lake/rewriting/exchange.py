@@ -1,4 +1,4 @@
-"""One transaction that removes references of a branch and adds objects.  If it loses the race, that is a
+"""Commits one transaction that removes references of a branch and adds objects; a lost race is an ordinary
 result."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The error of a rewriting whose new objects do not hold what its inputs do."""
+"""The error of a rewriting whose new objects do not have the records that its inputs have."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from lake_core.phrases import counted
 from log_lake.rewriting.rewriting import Rewriting
 
 INPUTS_NAMED = 3
-"""Inputs that the message names."""
+"""The number of inputs that the message names."""
 
 
 def refusal(work: Rewriting, expected: str, output: str, *, id: str = "") -> NotConserved:
-    """The error for inputs that must give `expected`, and new objects, or the one of the id, with `output`."""
+    """Returns the error for inputs that must give `expected`, while the new objects, or the one with this `id`,
+    have `output`."""
     outputs = f"the new object {id} has" if id else "the new objects have"
     where = f"sub-pool {work.sub_pool!r}, " if work.sub_pool else ""
     return NotConserved(

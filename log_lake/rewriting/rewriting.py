@@ -21,7 +21,8 @@ from log_lake.reading.limits import ScanLimits
 from log_lake.reading.revision import PoolPart
 
 Keeps = Callable[[pa.Table], pa.Table]
-"""What the new objects keep of a table of merged records, which has all their columns."""
+"""A function that returns the part of a table of merged records that new objects keep; the table has all their
+columns."""
 
 
 def everything(table: pa.Table) -> pa.Table:

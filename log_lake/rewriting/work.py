@@ -98,9 +98,10 @@ def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
 
 
 def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | None:
-    """Write one piece as one object; None if it has no records.
+    """Writes one piece as one object.  Returns None if no record is left.
 
-    Raises NotConserved if the object does not hold what the inputs do; ObjectMissing, Corrupt, Unavailable.
+    Raises NotConserved if the object does not have the records that the inputs have; ObjectMissing, Corrupt,
+    Unavailable.
     """
     key_range = work.pieces[piece]
     writer = ObjectWriter(

@@ -1,9 +1,9 @@
-"""Which caches the environment gives the stores of this process.
+"""Chooses the caches of this process's stores, from the environment.
 
-    LAKE_MEMORY_CACHE=64MiB          the ranges that all stores hold in memory (`memory_cache`); 0: none
-    LAKE_CACHE=/path,20GiB[,1d]      a folder of this machine, its room, how long a file is served (`disk_cache`)
+    LAKE_MEMORY_CACHE=64MiB          bytes of ranges that all stores hold in memory (`memory_cache`); 0: none
+    LAKE_CACHE=/path,20GiB[,1d]      a folder of this machine, its size, how long a file is used (`disk_cache`)
 
-Only stores on a server have caches: a file of this machine is read at once.  Called by `opening`.
+Only stores on a server have caches: reading a file of this machine needs none.  Called by `opening`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from log_lake.stores.ranges import NO_CACHE, RangeCache
 MEMORY, DISK = "LAKE_MEMORY_CACHE", "LAKE_CACHE"
 
 AGE = 86_400.0
-"""Seconds that a file of the disk is served, unless the variable says otherwise."""
+"""Seconds for which a file in the folder is used, unless the variable gives another time."""
 
 LEAST = 1 << 20
-"""Bytes that the folder may have at least."""
+"""The smallest size of the folder in bytes."""
 
 _SIZE = r"(\d{1,15})\s*(B|[KMGT]i?B)?"
 _DISK = re.compile(rf"(/[^\0]*?)\s*,\s*{_SIZE}(?:\s*,\s*(\d{{1,9}})([smhd]))?")
 
 
 class Folder(NamedTuple):
-    """A folder for ranges: its room in bytes, and the age in seconds up to which a file is served."""
+    """A folder for ranges: its size in bytes, and the age in seconds up to which a file is used."""
 
     path: Path
     room: int
@@ -43,7 +43,7 @@ class Folder(NamedTuple):
 
 
 def parse_folder(text: str) -> Folder:
-    """What LAKE_CACHE says.  Raises InvalidInput."""
+    """Reads the value of LAKE_CACHE.  Raises InvalidInput."""
     match = _DISK.fullmatch(text.strip())
     room = int(match[2]) * unit_bytes(match[3]) if match else 0
     age = float(match[4]) * unit_seconds(match[5]) if match and match[4] else AGE
@@ -56,7 +56,7 @@ def parse_folder(text: str) -> Folder:
 
 
 def parse_room(text: str) -> int:
-    """Bytes that LAKE_MEMORY_CACHE says; 0: none.  Raises InvalidInput."""
+    """Reads the value of LAKE_MEMORY_CACHE, in bytes; 0 means no cache.  Raises InvalidInput."""
     match = re.fullmatch(_SIZE, text.strip())
     if match is None:
         raise InvalidInput(f"{MEMORY}={text!r}: write a size such as 64MiB, or 0 for none")
@@ -65,12 +65,12 @@ def parse_room(text: str) -> int:
 
 @cache
 def _memory(room: int) -> Memory:
-    """The memory of this process."""
+    """Returns the memory cache of this process."""
     return Memory(room)
 
 
 def given_cache(uri: str, options: Mapping[str, Any]) -> RangeCache:
-    """The cache for a store on a server, by the environment.  Raises InvalidInput."""
+    """Returns the cache that the environment sets for a store on a server.  Raises InvalidInput."""
     disk: RangeCache = NO_CACHE
     if text := os.environ.get(DISK, ""):
         folder = parse_folder(text)

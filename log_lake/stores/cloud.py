@@ -52,13 +52,13 @@ _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
 _NO_SUCH_RANGE = 416
 _CONFLICTS = 6
-"""Tries of a create that the store answers with 409; after that the outcome is unknown."""
+"""How often a create is tried that the store answers with 409; after that the outcome is unknown."""
 
 _DELETERS = 16
-"""Requests to delete that are under way at once, at most."""
+"""The most requests to delete that run at the same time."""
 
 _ONE_REQUEST = 5 << 30
-"""Bytes that one request may hold: S3's limit.  Below this both libraries write in one request."""
+"""Bytes that one request may write: S3's limit.  Below this both libraries write in one request."""
 
 
 class CloudStore:
@@ -73,9 +73,9 @@ class CloudStore:
         reach: RequestSizes | None = None,
         cache: RangeCache = NO_CACHE,
     ) -> None:
-        """`cache` holds ranges of data objects that a reader opened with their size, as references give it.
+        """`cache` holds ranges of data objects whose size the reader knows from a reference.
 
-        So a check, which does not know the size, always asks the store.
+        A check, which opens an object without knowing its size, therefore always asks the store.
         """
         protocol, _, root = uri.partition("://")
         self._uri = uri.rstrip("/")
@@ -94,7 +94,7 @@ class CloudStore:
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """Those that ask for ranges ahead of their readers."""
+        """The threads that fetch ranges before their readers need them."""
         return ThreadPoolExecutor(REQUESTS, thread_name_prefix="lake-ranges")
 
     @property
@@ -120,7 +120,8 @@ class CloudStore:
         return whole.data if whole.tag == info.tag else None
 
     def _whole(self, name: str) -> RangeAnswer | None:
-        """All of the object, None if the store says that it does not have it.  Raises Corrupt, Unavailable."""
+        """Returns the whole object, or None if the store says that it does not have it.  Raises Corrupt,
+        Unavailable."""
         most = most_bytes(name)
         try:
             answer = self._answered(
@@ -132,7 +133,8 @@ class CloudStore:
         return answer
 
     def _read(self, name: str, **how: Any) -> bytes | None:
-        """Bytes of the object, None if the store says that it does not have it.  Raises Unavailable."""
+        """Returns bytes of the object, or None if the store says that it does not have it.  Raises
+        Unavailable."""
         try:
             with self._failing(name):
                 return bytes(self._fs.cat_file(self._path(name), **how))
@@ -256,7 +258,8 @@ class CloudStore:
             self.cache.forget([name])
 
     def delete_all(self, names: Sequence[str]) -> None:
-        """S3 deletes `PAGE` names in a request; Google one, many requests at once."""
+        """Deletes the objects.  S3 deletes `PAGE` names in a request; for Google, many requests of one name run at
+        once."""
         step = PAGE if self._protocol == "s3" else 1
         batches = [names[start : start + step] for start in range(0, len(names), step)]
         delete = self._delete_batch if self._protocol == "s3" else lambda batch: self.delete(batch[0])
@@ -359,9 +362,11 @@ class CloudStore:
                 raise self._unavailable(name, error) from error
 
     def _is_there(self, name: str, size: int) -> bool:
-        """Whether an object was written whole although the store refused; no other writer uses its name.
+        """Whether an object was written whole although the store refused the request; no other writer uses its
+        name.
 
-        This happens if the answer to an earlier sending was lost: the next is told that the upload does not exist.
+        This happens if the answer to an earlier sending was lost: the repeated one is told that the upload does
+        not exist.
         """
         # an object that cannot be looked up counts as not written
         with contextlib.suppress(Exception), self._failing(name):
@@ -382,7 +387,7 @@ class CloudStore:
         return unavailable(self._uri, name, error, say=self._in_words)
 
     def _in_words(self, error: Exception) -> str:
-        """An error in one line; if the store refused credentials, with these (masked)."""
+        """Returns an error in one line; if the store refused credentials, the line names these, masked."""
         refused = refused_credentials(self._fs, self._uri, code=code_of(error), status=_status(error))
         return f"{words(error)} ({refused})" if refused else words(error)
 

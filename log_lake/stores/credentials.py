@@ -1,9 +1,10 @@
-"""Opening S3 and Google Cloud Storage through fsspec, after a check for credentials.
+"""Opens S3 and Google Cloud Storage through fsspec, after a check for credentials.
 
 Without credentials the libraries fail late: s3fs with a traceback at the first request, gcsfs after a minute of
-requests to a metadata server and of repeated anonymous requests.  So before any request the lake looks where the
-libraries would look.  It reports in one line where it looked and which variable to set (decision 31).  Options that
-identify the caller (a key, a token, `anon`), or that fsspec's own configuration adds, are passed on unchanged.
+requests to a metadata server and of repeated anonymous requests.  So before any request the lake searches where
+the libraries would search.  If it finds none, it reports in one line where it searched and which variable to
+set (decision 31).  Options that identify the caller (a key, a token, `anon`), or that fsspec's own
+configuration adds, are passed on unchanged.
 
 Called by `cloud`; code that opens a bucket by other means should call `open_filesystem` too.
 """
@@ -29,7 +30,7 @@ METADATA_SECONDS = 1.0
 """Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""
 
 _FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError", "FSTimeoutError")
-"""Errors of the libraries that may pass: the credentials exist, but their server does not answer now."""
+"""Temporary errors of the libraries: the credentials exist, but their server does not answer now."""
 
 _S3_SOURCES = "the variables AWS_..., the files in ~/.aws, or the options of the store"
 _GCS_SOURCES = "GOOGLE_APPLICATION_CREDENTIALS, or the options of the store"
@@ -119,7 +120,7 @@ _REFUSED = {
     "RequestTimeTooSkewed": "the clock of this machine is wrong by more than 15 minutes: set it",
     "AccessDenied": "the credentials have no right to this: grant it, or use others",
 }
-"""Why S3 refuses credentials, and what to do, by the code of its answer."""
+"""By the code of S3's answer: why it refused the credentials, and what to do."""
 
 _METHODS = {
     "explicit": "the options of the store",

@@ -1,21 +1,23 @@
-"""Ranges of immutable objects in a folder of this machine, shared by its processes: `LAKE_CACHE=/path,20GiB,1d`.
+"""Caches ranges of immutable objects in a folder of this machine, shared by its processes:
+`LAKE_CACHE=/path,20GiB,1d`.
 
     <folder>/ranges-1/<digest of store and object>/<begin>-<end>    the bytes, then a checksum of each block
     <folder>/ranges-1/forgotten                                     its time changes when objects are forgotten
-    <folder>/ranges-1/swept                                         its time: the last look at all files
+    <folder>/ranges-1/swept                                         its time is that of the last sweep of all files
 
-A file is written under another name and then renamed, so a killed process leaves none that is half written.  A file
-that is damaged, cut or unreadable counts as missing: the store is asked.  So does a full disk, which costs one line
-of the log.  The files hold records, so their folder is the user's alone.  One that another user made, or may write
-to, is not used: what lies there could be forged, with right checksums.
+A file is written under another name and then renamed, so a killed process leaves none that is half written.  A
+file that is damaged, cut or unreadable counts as missing: the store is asked.  A full disk is treated likewise,
+and costs one line of the log.  The files hold records, so only the user may read their folder.  A folder that
+another user made, or may write to, is not used: files in it could be forged, with right checksums.
 
-- *Bounded.*  A process that wrote some looks, now and then, at all files, and deletes those that no process
-  used for the longest time.  How often depends on chance and on what it wrote, so that no process counts for all.
-- *Aged.*  No file is served after `age`: another machine may have erased its object.
-- *Forgotten.*  Who deletes an object forgets it.  Bytes that were under way then are not kept: `forgotten` has
-  changed since they were asked for, and a folder that is gone takes no file.
+- *Bounded.*  A process that wrote files sometimes sweeps all files, and deletes those that were not used for
+  the longest time.  How often depends on chance and on how much it wrote, so no process has to count for all.
+- *Aged.*  A file older than `age` is not used: another machine may have erased its object.
+- *Forgotten.*  A process that deletes an object also removes it from the cache.  Bytes that were being fetched
+  at that time are not kept: `forgotten` has changed since they were requested, and a removed folder takes no
+  file.
 
-Callers: `opening`.  Decision 293.
+Called by `opening`.  Decision 293.
 """
 
 from __future__ import annotations
@@ -39,19 +41,19 @@ from lake_core.store.planned import Range
 log = logging.getLogger(__name__)
 
 BLOCK = 64 << 10
-"""Bytes that one checksum covers, and that are read at least."""
+"""Bytes that one checksum covers; a read takes at least one block."""
 
 SWEEPS = 32
-"""Looks at all files while as many bytes are written as the folder may have."""
+"""How many sweeps happen on average while a process writes as many bytes as the folder may have."""
 
 FULL = 0.9
-"""Share of the room that a look leaves."""
+"""The share of the folder's size that a sweep leaves in use."""
 
 FORGETS = 8
-"""Tries to delete the folder of an object into which other processes may just rename files."""
+"""How often deleting the folder of an object is tried: other processes may just rename files into it."""
 
 SWEPT = 3_600.0
-"""Seconds after which the next process looks at all files, for those that are too old."""
+"""Seconds after which the next process sweeps all files, to find those that are too old."""
 
 _NAME = re.compile(r"(\d{1,19})-(\d{1,19})")
 _SUM = 4
@@ -65,7 +67,7 @@ class _File(NamedTuple):
 
 
 class DiskCache:
-    """The ranges of one store's objects.  Safe to use from several threads and processes."""
+    """The cached ranges of one store's objects.  Safe to use from several threads and processes."""
 
     def __init__(
         self,
@@ -77,9 +79,10 @@ class DiskCache:
         clock: Callable[[], float],
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`room`: bytes of all files; `age`: seconds that a file is served; `store` tells stores apart.
+        """`room`: bytes of all files; `age`: seconds for which a file is used; `store` distinguishes stores.
 
-        `clock` gives seconds since 1970, as the file system of this machine does, `chance` a number from 0 to 1.
+        `clock` returns seconds since 1970 by the clock of this machine's file system, `chance` a number from 0
+        to 1.
         """
         self._folder, self._room, self._age, self._store = folder / "ranges-1", room, age, store
         self._clock, self._chance = clock, chance
@@ -91,7 +94,7 @@ class DiskCache:
             return _ranges(own / self._of(name)) if own is not None else ()
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
-        """The bytes of a range from a file, otherwise from `fetch`; then they become a file."""
+        """Returns the bytes of a range from a file; otherwise calls `fetch` and stores the bytes in a file."""
         with own_folder(self._folder) as own:
             data = None if own is None else self._data(own / self._of(name), asked)
             before = _forgotten(own)
@@ -109,7 +112,7 @@ class DiskCache:
         return data
 
     def forget(self, names: Sequence[str]) -> None:
-        """Delete the files of these objects, and keep no bytes of theirs that are under way."""
+        """Deletes the files of these objects, and keeps no bytes of them that are being fetched."""
         with contextlib.suppress(OSError), self._made() as own:
             _touch(own / "forgotten", random.getrandbits(60))
             for name in names:
@@ -121,7 +124,8 @@ class DiskCache:
 
     @contextlib.contextmanager
     def _made(self) -> Iterator[Path]:
-        """The folder, made unless it is there.  Raises OSError, also if it is not the user's alone."""
+        """Yields the folder; makes it if it does not exist.  Raises OSError, also if other users may write
+        to it."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with own_folder(self._folder) as own:
             if own is None:
@@ -170,7 +174,7 @@ class DiskCache:
         return data[begin : begin + asked.end - asked.begin]
 
     def _keep(self, name: str, asked: Range, data: bytes, before: int) -> None:
-        """Make a file of the bytes, unless something was forgotten since `before`.  Raises OSError."""
+        """Writes the bytes to a file, unless an object was forgotten since `before`.  Raises OSError."""
         if len(data) > self._room:
             return
         with self._made() as own:
@@ -196,7 +200,7 @@ class DiskCache:
             part.unlink(missing_ok=True)
 
     def _is_due(self, own: Path, written: int) -> bool:
-        """Whether to look at all files after so many bytes were written."""
+        """Whether to sweep all files after `written` bytes."""
         try:
             swept = (own / "swept").stat().st_mtime
         except OSError:
@@ -204,7 +208,7 @@ class DiskCache:
         return self._chance() < written * SWEEPS / self._room or not 0 <= self._clock() - swept < SWEPT
 
     def sweep(self) -> None:
-        """Delete files that are too old, then those whose last use was the longest ago, until all have room."""
+        """Deletes files that are too old, then those whose last use was longest ago, until all files fit."""
         with own_folder(self._folder) as own:
             if own is not None:
                 self._sweep(own)
@@ -229,7 +233,7 @@ class DiskCache:
 
 
 def _files(own: Path) -> Iterator[_File]:
-    """All files of all stores, also parts that a killed process left."""
+    """Yields all files of all stores, including partial ones that a killed process left."""
     for folder in _entries(own):
         if folder.is_dir(follow_symlinks=False):
             for entry in _entries(folder.path):
@@ -240,10 +244,12 @@ def _files(own: Path) -> Iterator[_File]:
 
 @contextlib.contextmanager
 def own_folder(path: Path) -> Iterator[Path | None]:
-    """A path that leads to the folder while the block runs, whatever gets its name meanwhile.
+    """Yields a path that leads to this folder while the block runs, even if its name is given to another folder
+    meanwhile.
 
-    None if there is none, or if another user made it or may write to it.  Who may write to the folder above can
-    put another one there at any time, so what was looked at must be what is used (decision 424).
+    Yields None if there is no such folder, or if another user made it or may write to it.  A user who may write
+    to the parent folder can replace it at any time, so the folder that was checked must be the one that is used
+    (decision 424).
     """
     try:
         handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -259,7 +265,7 @@ def own_folder(path: Path) -> Iterator[Path | None]:
 
 
 def _ranges(folder: Path) -> list[Range]:
-    """The ranges that the files in the folder of an object have."""
+    """Returns the ranges for which the folder of an object has files."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -268,7 +274,7 @@ def _ranges(folder: Path) -> list[Range]:
 
 
 def _forgotten(own: Path | None) -> int:
-    """When objects were forgotten last; 0 if none ever were."""
+    """Returns when objects were last forgotten; 0 if this never happened."""
     try:
         return 0 if own is None else (own / "forgotten").stat().st_mtime_ns
     except OSError:
@@ -284,7 +290,7 @@ def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
 
 
 def _unlink(path: Path) -> None:
-    """Delete a file, and its folder if that is empty then."""
+    """Deletes a file, and its folder if it is empty then."""
     with contextlib.suppress(OSError):
         path.unlink()
         path.parent.rmdir()
@@ -296,7 +302,7 @@ def _touch(path: Path, time_ns: int) -> None:
 
 
 def _sums(data: bytes) -> Iterator[bytes]:
-    """The checksums of the blocks."""
+    """Yields the checksum of each block."""
     view = memoryview(data)
     for at in range(0, len(data), BLOCK):
         yield zlib.crc32(view[at : at + BLOCK]).to_bytes(_SUM, "little")

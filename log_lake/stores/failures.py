@@ -1,9 +1,9 @@
-"""Every failure below the store port becomes `Unavailable`, with one line that names the object.
+"""Turns every failure below the store port into `Unavailable`, with one line that names the object.
 
-The stores use this module when they call the system or a library, and `guard` when it calls a store.  Two kinds of
-error pass unchanged: FileNotFoundError, which is part of the port (`open_input`), and errors of the lake.
+The stores use this module when they call the system or a library, and `guard` when it calls a store.  Two kinds
+of error pass unchanged: FileNotFoundError, which is part of the port (`open_input`), and errors of the lake.
 
-With a `Patience`, each call is a wait of it (`patience`), and fails when its time is over.
+With a `Patience`, each call counts against its budget (`patience`), and fails when that is used up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from log_lake.stores.patience import Patience, Waiting
 class FailingAsUnavailable:
     """A context that turns every error of its block into Unavailable, whatever its class.
 
-    Every call of a store is in one; a class is entered and left in a third of the time of a generator.
+    Every call of a store runs in one, and entering a class takes a third of the time of a generator.
     """
 
     __slots__ = ("_name", "_say", "_uri", "_waiting")
@@ -53,7 +53,7 @@ class FailingAsUnavailable:
 def unavailable(
     uri: str, name: str, error: Exception, *, say: Callable[[Exception], str] | None = None
 ) -> Unavailable:
-    """The error as Unavailable, in one line; `say` puts it into words.
+    """Returns the error as Unavailable, in one line; `say` words it.
 
     It is Denied if the store says that the process lacks a right.
     """
@@ -73,7 +73,7 @@ _CREDENTIALS = frozenset(
         "RequestTimeTooSkewed",
     }
 )
-"""Codes by which S3 refuses credentials: with other or new ones, the same request may be allowed."""
+"""Codes with which S3 refuses credentials: with other or new ones, it may allow the same request."""
 
 
 def code_of(error: BaseException) -> str:
@@ -83,7 +83,7 @@ def code_of(error: BaseException) -> str:
 
 
 def is_denial(error: Exception) -> bool:
-    """Whether the system or a library says that the process lacks the right, although it is known."""
+    """Whether the system or a library says that the process is known, but lacks the right."""
     if code_of(error) in _CREDENTIALS:
         return False
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -97,9 +97,10 @@ def _is_forbidden(error: Exception) -> bool:
 
 
 class GuardedFile:
-    """A file whose every call raises Unavailable if it fails: the store may answer again in a moment.
+    """A file in which every failing call raises Unavailable, because the store may soon answer again.
 
-    A read raises FileNotFoundError if the object is gone by then; `check_missing` may raise another error instead.
+    A read raises FileNotFoundError if the object was deleted meanwhile; `check_missing` may raise another error
+    instead.
     """
 
     def __init__(

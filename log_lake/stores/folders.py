@@ -1,9 +1,9 @@
-"""Folders below the root of a local store, reached part by part, so that no link leads out of the store.
+"""Opens folders below the root of a local store part by part, so that no link leads out of the store.
 
-A path that was looked at may lead elsewhere a moment later: a writer of one folder of the lake can put a
-link where a part was.  So a folder is opened from the root on, each part without following a link.  What is
-done in it goes by the handle (`/proc/self/fd/N`), which leads to that folder whatever becomes of its name.  The
-root itself may be a link, or lie behind one.  Called by `local`; decision 191.
+A path that was checked may lead elsewhere a moment later: a writer of one folder of the lake can replace a part
+of it by a link.  So a folder is opened from the root on, each part without following a link.  Work in the
+folder then uses its handle (`/proc/self/fd/N`), which leads to that folder whatever becomes of its name.  The
+root itself may be a link, or a part of its path may be one.  Called by `local`; decision 191.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Folders:
             os.close(handle)
 
     def make(self, folder: str) -> Sequence[str]:
-        """Make the folder and those above it, durably; returns the paths of the new ones, deepest first.
+        """Makes the folder and those above it, durably.  Returns the paths of the new ones, deepest first.
 
         Raises OSError.
         """
@@ -62,7 +62,7 @@ class Folders:
         return new
 
     def _above(self, path: str) -> contextlib.AbstractContextManager[str]:
-        """A path that leads to the folder in which this one is."""
+        """Returns a path to the folder that contains this one."""
         above = os.path.dirname(path)
         if not path.startswith(f"{self._root}/"):
             return contextlib.nullcontext(above)
@@ -85,7 +85,7 @@ def open_file(path: str) -> int:
 
 
 def sync_folder(path: str) -> None:
-    """Make the names in a folder durable.  Raises OSError."""
+    """Makes the names in a folder durable.  Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,10 +1,11 @@
-"""A store that raises only the errors of the port, and refuses names that lead out of it, in front of any other.
+"""Wraps any store, so that it raises only the errors of the port, and refuses names that lead out of it.
 
-`Lake` puts it in front of every store.  Our own stores already raise only these.  A user's own store, or a bug in a
-library, may raise others; they must not pass, above all not after an entry was written.  If a create fails with an
-error that the port does not define, it may have acted: UNKNOWN.
+`Lake` wraps every store in it.  Our own stores already raise only these errors.  A user's own store, or a bug
+in a library, may raise others.  They must not pass, above all not after an entry was written.  If a create
+fails with an error that the port does not define, it may have acted: the outcome is UNKNOWN.
 
-Stores word a denial in their own way, and some name neither the object nor what was denied.  The guard adds both.
+Stores word a denial in their own ways, and some name neither the object nor the denied right.  The guard adds
+both.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ Stores deny a read of a missing object to a process that may not list: it must n
 
 
 class _Naming(FailingAsUnavailable):
-    """Like its base; in addition, a denial says which right the process lacks (`right`; "" if its text does so)."""
+    """Like its base class, but a denial also says which right the process lacks (`right`; "" if the text already
+    says so)."""
 
     __slots__ = ("_right",)
 
@@ -77,8 +79,8 @@ class _Output(GuardedFile):
 class GuardedStore:
     """The store `behind`, with only the errors of the port.
 
-    `meter` counts requests.  If the store behind counts none itself, these are the calls of the port: a file that
-    is opened counts whole, since the system reads it, and not the lake.
+    `meter` counts requests.  If the store behind counts none itself, the meter counts the calls of the port.
+    An opened file then counts as a whole, because the system reads it, not the lake.
     """
 
     def __init__(self, behind: Store) -> None:
@@ -205,5 +207,5 @@ class GuardedStore:
 
 
 def guarded(store: Store) -> GuardedStore:
-    """The store behind a guard; a guarded store is returned as it is."""
+    """Returns the store behind a guard; a guarded store is returned unchanged."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)

@@ -1,6 +1,6 @@
-"""Listing objects from a name on, a page at a time, as S3 and Google Cloud Storage offer it.
+"""Lists objects from a name on, a page at a time, as S3 and Google Cloud Storage offer it.
 
-fsspec's own listing always starts with the first name.  Listing the last ten of ten thousand names takes it a
+fsspec's own listing always starts with the first name.  To list the last ten of ten thousand names takes it a
 second; a listing from a name on takes a few milliseconds.
 """
 
@@ -14,10 +14,11 @@ PAGE = 1000
 """Names in one answer, the maximum of both services."""
 
 ListedPage = list[tuple[str, int, float, str]]
-"""(key, size, modified, tag) by key."""
+"""Objects as (key, size, modified, tag), ordered by key."""
 
 Pages = Callable[[Any, str, str, str], Iterator[ListedPage]]
-"""(file system, bucket, prefix, after) -> the keys greater than `after`, in pages, each of one request."""
+"""A function of (file system, bucket, prefix, after) that yields the keys greater than `after` in pages, with one
+request per page."""
 
 
 def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:

@@ -61,9 +61,10 @@ class LocalStore:
         return self._root
 
     def path(self, name: str) -> str:
-        """The file of an object.
+        """Returns the path of an object's file.
 
-        Raises Corrupt if the name, or a link, could lead out of the store, and if what has the name is no file.
+        Raises Corrupt if the name, or a link, could lead out of the store, or if the name belongs to something
+        that is not a file.
         """
         check_name(name)
         path = f"{self._root}/{name}"
@@ -83,10 +84,10 @@ class LocalStore:
 
     @contextlib.contextmanager
     def _reached(self, name: str) -> Iterator[str]:
-        """A path that leads to the object's file while the block runs, by a handle of its folder.
+        """Yields a path that leads to the object's file while the block runs, through a handle of its folder.
 
-        If a link, or something that is not a file, may have caused an error of the block, it is raised as
-        Corrupt, as by `path`.
+        If the block fails, and a link or something that is not a file may be the cause, it raises Corrupt, as
+        `path` does.
         """
         check_name(name)
         folder, _, file = name.rpartition("/")
@@ -192,7 +193,8 @@ class LocalStore:
             os.unlink(path)
 
     def delete_all(self, names: Sequence[str]) -> None:
-        """Several threads delete: a file system that frees blocks at once makes each caller wait (decision 72)."""
+        """Deletes the objects with several threads: a file system that frees blocks at once makes each caller wait
+        (decision 72)."""
         if not names:
             return
         with ThreadPoolExecutor(min(len(names), _DELETERS)) as threads:
@@ -245,10 +247,11 @@ class LocalStore:
 
     @contextlib.contextmanager
     def _unnamed(self, name: str, *, may_rename: bool = False) -> Iterator[tuple[BinaryIO, _Publish]]:
-        """A file without a name in the folder of the object, and the step that gives it the name, durably.
+        """Yields a file without a name in the folder of the object, and the step that gives it the name, durably.
 
         `may_rename`: no other writer uses the name, so on a file system without hard links the file is renamed.
-        Raises NoCreate on such a file system otherwise, and removes the folders that were made for the file.
+        Without `may_rename` it raises NoCreate on such a file system, and removes the folders that were made
+        for the file.
         """
         new_folders = self._folders.make(name.rpartition("/")[0])
         with self._reached(name) as path:
@@ -281,7 +284,7 @@ class LocalStore:
 
 
 def _replace(path: str, data: bytes, *, durable: bool) -> None:
-    """Write the file under a temporary name, and give it its name.  Raises OSError; no temporary file stays."""
+    """Writes the file under a temporary name, and then renames it.  Raises OSError; no temporary file stays."""
     folder = os.path.dirname(path)
     temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
     try:
@@ -316,9 +319,9 @@ _REFUSED = {
     errno.ENOENT,
     errno.ENAMETOOLONG,
 }
-"""Errors with which `link` reports that it did nothing.  They count only if the name is not ours afterwards: the
-client of a file server repeats a lost request itself, and the repeat may be refused.  Any other error may be a
-lost answer."""
+"""Errors with which `link` reports that it did nothing.  They count only if our file does not have the name
+afterwards: the client of a file server repeats a lost request itself, and the repeat may be refused.  Any other
+error may mean a lost answer."""
 
 
 _NO_LINKS = {
@@ -329,11 +332,12 @@ _NO_LINKS = {
     errno.EMLINK,
     errno.EXDEV,
 }
-"""Errors with which file systems say that they make no hard links; EMLINK: not even a second name."""
+"""Errors of file systems that do not make hard links.  EMLINK means that a file may not even have a second
+name."""
 
 
 class _Publish:
-    """Makes the content durable, links it to its name, makes the name durable; in this order."""
+    """Makes the content durable, links it to its name, and makes the name durable, in this order."""
 
     def __init__(
         self, file: BinaryIO, temporary: str | None, path: str, *, root: str, may_rename: bool

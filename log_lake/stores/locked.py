@@ -34,10 +34,10 @@ from lake_core.store.port import Created, ObjectInfo, Store
 log = logging.getLogger(__name__)
 
 _WRITES = 3
-"""Times that a writer sends the same bytes before the outcome is unknown."""
+"""How often a writer sends the same bytes before the outcome is unknown."""
 
 LockCheck = Callable[[], None]
-"""Raises Unavailable if the lock was lost."""
+"""A function that raises Unavailable if the lock was lost."""
 
 
 class Lock(Protocol):
@@ -45,17 +45,18 @@ class Lock(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind as `lake.json` records it: `file`, `postgresql`."""
+        """The kind of lock, as `lake.json` records it: `file`, `postgresql`."""
 
     def hold(self, name: str) -> AbstractContextManager[LockCheck]:
-        """Hold the lock of `name` within the block.
+        """Holds the lock of `name` within the block.
 
         Raises Unavailable if another writer holds it for too long, and at the end of the block if it was lost.
         """
 
 
 class NoLock:
-    """The lock of a lake that needs one if the program was given none: reading works, creating is refused."""
+    """Stands for the lock of a lake that needs one, in a program that was given none: reading works, creating is
+    refused."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -113,7 +114,8 @@ class LockedStore:
         return created
 
     def _create_alone(self, name: str, data: bytes, check: LockCheck) -> Created:
-        """Check and write while no other writer does.  Raises Unavailable only if nothing was sent."""
+        """Checks whether the object exists, and writes it, while no other writer does.  Raises Unavailable only if
+        nothing was sent."""
         sent = False
         for _ in range(_WRITES):
             try:
@@ -137,7 +139,7 @@ class LockedStore:
         return Created.UNKNOWN
 
     def _read_back(self, name: str, data: bytes) -> Created:
-        """Whether our bytes are there after the write: a writer that lost the lock may have written others."""
+        """Whether our bytes are stored after the write: a writer that lost the lock may have written others."""
         try:
             stored = self._store.get(name)
         except Unavailable:

@@ -32,19 +32,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 60.0
-"""Seconds that a writer waits for another one to release the lock of a name, and for an answer of its server,
-unless the budget of the store says otherwise (`patience`)."""
+"""Seconds that a writer waits for another one to release the lock of a name, and for an answer of the lock's
+server, unless the store's budget gives another time (`patience`)."""
 
 _FILES = 256
-"""Lock files: names that share one wait for each other."""
+"""The number of lock files; names that share a file wait for each other."""
 
 _CONNECT_SECONDS = 10
 
 _SHORTEST_CONNECT = 2
-"""Seconds: libpq takes no fewer."""
+"""Seconds: libpq accepts no shorter timeout."""
 
 _MARGIN_SECONDS = 2.0
-"""Seconds that the server has to say that the lock was not free in time, before its client gives up."""
+"""Seconds between the server's timeout for the lock and the client's, so that the server can say that the lock was
+not free."""
 
 _LONG_WAIT_SECONDS = 1.0
 """A writer that waited longer for a lock logs it."""
@@ -72,8 +73,8 @@ def _digest(name: str) -> bytes:
 class FileLock:
     """`flock` on one of `_FILES` files, chosen by the name's hash.
 
-    The files stay: removing a file that a writer waits for would turn one lock into two.  If a user removes it all
-    the same, the holder notices at its next check.
+    The files are never removed: removing a file that a writer waits for would turn one lock into two.  If a
+    user removes one nevertheless, the holder notices at its next check.
     """
 
     kind = "file"
@@ -135,7 +136,8 @@ def _is_file(handle: int, path: str) -> bool:
 
 @functools.cache
 def _patient(seconds: float) -> type[psycopg.Connection[Any]]:
-    """Connections that wait so long for each answer: a server that hangs ends no statement."""
+    """Returns a class of connections that wait at most so long for each answer: a server that hangs ends no
+    statement itself."""
     import psycopg
 
     class Patient(psycopg.Connection[Any]):
@@ -146,10 +148,11 @@ def _patient(seconds: float) -> type[psycopg.Connection[Any]]:
 
 
 class PostgresLock:
-    """A transaction's advisory lock; PostgreSQL releases it when the transaction or its connection ends.
+    """The advisory lock of a transaction; PostgreSQL releases it when the transaction or its connection ends.
 
-    A connection serves one writer at a time and is kept for the next one: a process opens as many as it has creates
-    at once.  A connection pooler may stand in between, because it keeps a transaction on one connection.
+    A connection serves one writer at a time and is kept for the next one, so a process opens as many as it has
+    creates at once.  A connection pooler may stand in between, because it keeps a transaction on one
+    connection.
     """
 
     kind = "postgresql"
@@ -187,9 +190,9 @@ class PostgresLock:
             self._idle.append(connection)
 
     def _begin(self, key: int) -> psycopg.Connection[Any]:
-        """A connection in a transaction that holds the lock.
+        """Returns a connection in a transaction that holds the lock.
 
-        If a kept connection has died meanwhile, another one is tried.  Raises Unavailable.
+        If a kept connection has died meanwhile, it tries another one.  Raises Unavailable.
         """
         import psycopg
 

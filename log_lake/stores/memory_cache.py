@@ -1,10 +1,10 @@
-"""Ranges of immutable objects in the memory of this process: what was read a moment ago is not asked for again.
+"""Caches ranges of immutable objects in the memory of this process, so that a recent read is not requested again.
 
-All stores of a process share the room (`LAKE_MEMORY_CACHE`, 64MiB; 0: none).  Only short ranges are held, as
-point reads and small objects ask for: the long ones of a scan would push all others out.  No range is held longer
-than `SECONDS`, because another process may have deleted the object (decision 293).
+All stores of a process share one budget of bytes (`LAKE_MEMORY_CACHE`, 64MiB; 0: no cache).  Only short ranges
+are cached, such as those of point reads and small objects: the long ones of a scan would displace all others.
+No range is cached longer than `SECONDS`, because another process may have deleted the object (decision 293).
 
-Callers: `opening`.
+Called by `opening`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lake_core.store.planned import Range
 from log_lake.stores.ranges import NO_CACHE, RangeCache
 
 ROOM = 64 << 20
-"""Bytes of all ranges that a process holds, unless the environment gives another number."""
+"""Bytes of all ranges that a process caches, unless the environment gives another number."""
 
 LONGEST = 1 << 20
-"""Bytes of the longest range that is held."""
+"""Bytes of the longest range that is cached."""
 
 SECONDS = 300.0
-"""Age up to which a range is served: a process elsewhere may have erased the object meanwhile."""
+"""The age up to which a range is used: another process may have erased the object meanwhile."""
 
 
 class _Held(NamedTuple):
@@ -38,7 +38,7 @@ Key = tuple[int, str]
 
 
 class Memory:
-    """The ranges that a process holds, the least recently used first.  Safe to use from several threads."""
+    """The ranges that a process caches, the least recently used first.  Safe to use from several threads."""
 
     def __init__(self, room: int = ROOM, *, clock: Callable[[], float] = time.monotonic) -> None:
         """`room`: bytes that all ranges may take; `clock` gives seconds."""
@@ -53,7 +53,8 @@ class Memory:
         """How often objects were forgotten."""
 
     def cache(self, behind: RangeCache = NO_CACHE) -> MemoryCache:
-        """The cache of one store, whose objects are not mixed with those of another; `behind` is asked next."""
+        """Returns the cache of one store, which is separate from those of other stores; `behind` is asked for what
+        it lacks."""
         with self._lock:
             self._stores += 1
             return MemoryCache(self, self._stores, behind)
@@ -64,7 +65,7 @@ class Memory:
             return self._young(key)
 
     def find(self, key: Key, asked: Range) -> bytes | None:
-        """The bytes of a range that lies in one that is held; None if it lies in none."""
+        """Returns the bytes of a range if they lie inside a cached one, otherwise None."""
         with self._lock:
             for one in self._young(key):
                 if one.begin <= asked.begin and asked.end <= one.end:
@@ -73,7 +74,7 @@ class Memory:
         return None
 
     def keep(self, key: Key, asked: Range, data: bytes, *, forgets: int) -> None:
-        """Hold the bytes, unless something was forgotten since `forgets` was read."""
+        """Caches the bytes, unless an object was forgotten since `forgets` was read."""
         if len(data) > min(LONGEST, self._room):
             return
         with self._lock:
@@ -87,7 +88,7 @@ class Memory:
                 self._drop(*next(iter(self._held)))
 
     def forget(self, names: Sequence[str]) -> None:
-        """Drop these objects, whichever store read them, and hold no bytes of theirs that are under way."""
+        """Drops these objects, whichever store read them, and keeps no bytes of them that are being fetched."""
         with self._lock:
             self.forgets += 1
             gone = set(names)  # which hold the id of their pool, so no other lake has them
@@ -96,7 +97,7 @@ class Memory:
                     self._drop(key, one)
 
     def _young(self, key: Key) -> list[Range]:
-        """The ranges of an object, after old ones were dropped."""
+        """Returns the cached ranges of an object, after dropping those that are too old."""
         begun = self._clock() - SECONDS
         for one in [one for one in self._of.get(key, ()) if self._held[key, one].since < begun]:
             self._drop(key, one)
@@ -113,17 +114,17 @@ class Memory:
 
 
 class MemoryCache:
-    """The ranges of one store's objects in memory, and what `behind` holds of them."""
+    """The ranges of one store's objects in memory, and those that `behind` has."""
 
     def __init__(self, memory: Memory, store: int, behind: RangeCache) -> None:
         self._memory, self._store, self._behind = memory, store, behind
 
     def held(self, name: str) -> Sequence[Range]:
-        """The ranges in memory, then those behind."""
+        """Returns the ranges in memory, then those of `behind`."""
         return [*self._memory.ranges((self._store, name)), *self._behind.held(name)]
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
-        """The bytes from memory, from behind, or from `fetch`."""
+        """Returns the bytes from memory, from `behind`, or from `fetch`."""
         key = (self._store, name)
         data = self._memory.find(key, asked)
         if data is not None:
@@ -134,6 +135,6 @@ class MemoryCache:
         return data
 
     def forget(self, names: Sequence[str]) -> None:
-        """Drop the objects here and behind."""
+        """Drops the objects here and in `behind`."""
         self._behind.forget(names)
         self._memory.forget(names)

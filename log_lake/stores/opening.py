@@ -1,6 +1,6 @@
-"""Opening the store that a URI names: a local path, `file://`, `memory://`, `s3://`, `gs://`.
+"""Opens the store that a URI names: a local path, `file://`, `memory://`, `s3://`, `gs://`.
 
-If a lock is named too, the store is put behind it (`locked`).
+If a lock is named too, the store is wrapped in one that uses it (`locked`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 
 
 def open_store(at: str | os.PathLike[str] | Address, options: Mapping[str, Any] | None = None) -> Store:
-    """The store at a URI or an address; sends no request.  `options` are added to those of the address.
+    """Returns the store at a URI or an address; sends no request.  `options` are added to those of the address.
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
     without create-only put (`locks`).  The option `timeout` is the budget of time that `patience` describes, as
-    60, 90s or 5m.  The option `hole` says how many bytes between two ranges of an object are fetched though no
-    reader needs them (`ranges`).  The other options go to fsspec (s3, gs).
+    60, 90s or 5m.  The option `hole` is the size of a gap between two ranges of an object up to which both are
+    fetched in one request (`ranges`).  The other options go to fsspec (s3, gs).
 
-    With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.  LAKE_MEMORY_CACHE and LAKE_CACHE say
-    what a store on a server may hold of what it read (`caches`).
+    With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.  LAKE_MEMORY_CACHE and LAKE_CACHE
+    set the caches of a store on a server (`caches`).
 
-    Raises InvalidInput for a URI that names no store, for an address that names no lock, and if the package that
-    either needs is not installed.
+    Raises InvalidInput for a URI that names no store, for an address that names no lock, and if the package
+    that either needs is not installed.
     """
     uri, rest = (at.uri, dict(at.options)) if isinstance(at, Address) else (os.fspath(at), {})
     rest |= options or {}
@@ -107,7 +107,8 @@ def _store_at(
 
 
 def _local(uri: str, path: str) -> Store:
-    """The store in a folder, which need not exist.  Raises InvalidInput for a path that can be none of a folder."""
+    """Returns the store in a folder, which need not exist.  Raises InvalidInput for a path that cannot be a
+    folder's."""
     try:
         os.stat(path)
     except OSError as error:
@@ -142,5 +143,5 @@ def _folder(uri: str) -> str:
 
 
 def _one_slash(path: str) -> str:
-    """The path with one leading slash: locks are named by it, and `//x` is the same folder as `/x`."""
+    """Returns the path with one leading slash: locks are named by it, and `//x` is the same folder as `/x`."""
     return "/" + path.lstrip("/")

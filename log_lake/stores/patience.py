@@ -48,8 +48,8 @@ SECONDS = 60.0
 """The budget unless the edge gives another: longer than a store needs to fail over, shorter than a person waits."""
 
 APART = 5.0
-"""Seconds between two calls that are not served, up to which both belong to one trouble: more than any pause
-between repeats."""
+"""Seconds between two failed calls up to which they count as one trouble: more than any pause between
+repeats."""
 
 SLOWEST = 256 << 10
 """Bytes a second (2 Mbit/s) of a line that still serves: 50 MB, the largest part of an upload, take 190 s more."""
@@ -58,7 +58,7 @@ TOO_MANY = 429
 """The HTTP status of a store that refuses for now."""
 
 UNTOLD = 9
-"""Budgets more for an answer that does not say how long it is."""
+"""How many more budgets an answer may take that does not state its length."""
 
 _REST_PART, _SHORTEST_REST = 0.1, 2.0
 
@@ -149,8 +149,8 @@ class Wait:
         self.more += size / SLOWEST
 
     def answer(self, status: int, size: int | None) -> None:
-        """Restarts the count at a successful answer, and allows time for its bytes; None: their number is
-        unknown."""
+        """Restarts the count at a successful answer, and allows time for its bytes; `size` is None if the answer
+        does not state it."""
         if status < 500 and status != TOO_MANY:
             self.begun = self.patience.clock()
         self.more += self.patience.seconds * UNTOLD if size is None else size / SLOWEST
@@ -220,7 +220,7 @@ class Patience:
             return sorted(self._waits.copy(), key=lambda wait: wait.begun)
 
     def spent(self, what: str, *, sent: int) -> Unavailable:
-        """The error for a call that has no time left."""
+        """Returns the error for a call that has no time left."""
         asked = "" if not sent else f" ({sent} request{'s' if sent > 1 else ''} sent, none served)"
         return Unavailable(
             f"{what}: the store served nothing for {self.seconds:g} s{asked}; look at the store and the network, "
@@ -234,17 +234,18 @@ def _shared(seconds: float) -> Patience:
 
 
 def of_sources() -> Patience:
-    """The budget for source files in buckets that this process loads."""
+    """Returns the budget for reading source files in buckets."""
     return _shared(given_seconds())
 
 
 def current() -> Wait | None:
-    """The wait of the calling thread or task, None outside of one."""
+    """Returns the wait of the calling thread or task; None if it is in no call."""
     return _CURRENT.get()
 
 
 def _is_served(error: BaseException) -> bool:
-    """Whether the store served a call that failed so: it has no such object, or the lake refuses the answer."""
+    """Whether the store served a call that failed with this error: it has no such object, or the lake refuses the
+    answer."""
     return isinstance(error, FileNotFoundError) or (
         isinstance(error, LakeError) and not isinstance(error, Unavailable)
     )

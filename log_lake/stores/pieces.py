@@ -1,7 +1,7 @@
-"""One request for a range of an object, or for all of a small one, as S3 and Google Cloud Storage answer it.
+"""Sends one request for a range of an object, or for the whole of a small one, to S3 or Google Cloud Storage.
 
-fsspec gives the bytes of a range and not how large the whole object is, nor its tag, which the answer says too.  It
-reads all of an object of any size.
+fsspec returns the bytes of a range, but not the object's size and tag, which the answer states too.  And fsspec
+would read the whole object, whatever its size.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from log_lake.stores.ranges import RangeAnswer
 _CONTENT_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 
 Ask = Callable[[Any, str, Range], RangeAnswer]
-"""(file system, path, range) -> the answer.  Raises what the library raises."""
+"""A function of (file system, path, range) that returns the answer.  Raises what the library raises."""
 
 AskWhole = Callable[[Any, str, int], RangeAnswer]
-"""(file system, path, most bytes) -> the answer.  Raises what the library raises."""
+"""A function of (file system, path, most bytes) that returns the answer.  Raises what the library raises."""
 
 _BLOCK = 1 << 20
-"""Bytes that are taken from an answer at a time."""
+"""Bytes that are read from an answer at a time."""
 
 
 def _asked(asked: Range) -> str:
@@ -33,7 +33,7 @@ def _asked(asked: Range) -> str:
 
 
 def _piece(data: bytes, content_range: str, asked: Range) -> RangeAnswer:
-    """The answer; without a header that says which part it is, it is the whole object."""
+    """Makes the answer.  Without a header that says which part it is, the data are the whole object."""
     told = _CONTENT_RANGE.fullmatch(content_range)
     if told is None:
         return RangeAnswer(data[asked.begin : asked.end], len(data))
@@ -70,7 +70,7 @@ def gcs_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
 
 
 def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
-    """All of an object of S3 of at most so many bytes, by `GetObject`; of a larger one its size alone."""
+    """Returns a whole object of S3, by `GetObject`, if it has at most `most` bytes; otherwise only its size."""
     from s3fs.core import _error_wrapper
 
     bucket, key, _ = fs.split_path(path)

@@ -31,16 +31,17 @@ from lake_core.store.planned import REQUEST, Range
 from lake_core.values.units import unit_bytes
 
 HOLE = 512 << 10
-"""Bytes between two ranges that are fetched although no reader needs them (decision 243)."""
+"""Bytes between two ranges up to which one request fetches both and the gap (decision 243)."""
 
 REQUESTS = 16
-"""Requests for ranges that a store has under way at once, at most."""
+"""The most requests for ranges that a store sends at the same time."""
 
 AHEAD = 2
-"""Requests of full length that a file may have fetched or under way before it releases the first."""
+"""How many requests of full length a file may have fetched or sent before it releases the first."""
 
 TAIL = 128 << 10
-"""Bytes at the end of a large object that are fetched first: the footer of an object of 20 MB (decision 243)."""
+"""Bytes at the end of a large object that are fetched first: they contain the footer of an object of 20 MB
+(decision 243)."""
 
 
 _HOLE = re.compile(r"(\d{1,12}) ?(KiB|MiB)?")
@@ -59,20 +60,21 @@ def parse_hole(text: object) -> int:
 
 @dataclass(frozen=True)
 class RequestSizes:
-    """How ranges become requests, in bytes: `hole` between two ranges of a request, `request` at most in one."""
+    """How ranges become requests, in bytes: `hole` is the largest gap inside a request, `request` its greatest
+    length."""
 
     hole: int = HOLE
     request: int = REQUEST
 
     def within(self, share: int) -> RequestSizes:
-        """The same for a reader that may hold only so many bytes; never below a hole of its own."""
+        """Returns the sizes for a reader that may hold only `share` bytes; never less than a gap of its own."""
         least = min(self.request, max(share, TAIL))
         return replace(self, hole=min(self.hole, least), request=least)
 
 
 @dataclass(frozen=True)
 class RangeAnswer:
-    """The answer to a request for a range: its bytes, how large the whole object is, and its tag (`ObjectInfo`).
+    """The answer to a request for a range: its bytes, the size of the whole object, and its tag (`ObjectInfo`).
 
     The tag is empty if the answer has none, or was not asked for it.
     """
@@ -96,18 +98,18 @@ class RangeCache(Protocol):
         """The bytes of a range, from the cache if it has them, otherwise from `fetch`, whose errors are raised."""
 
     def forget(self, names: Sequence[str]) -> None:
-        """Drop all of these objects, and keep no bytes of theirs that are under way now."""
+        """Drops all of these objects, and keeps no bytes of them that are being fetched."""
 
 
 class NoCache:
     """A cache that holds nothing."""
 
     def held(self, name: str) -> Sequence[Range]:
-        """None."""
+        """Returns nothing."""
         return ()
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
-        """The bytes of a range from `fetch`."""
+        """Returns the bytes of a range from `fetch`."""
         return fetch()
 
     def forget(self, names: Sequence[str]) -> None:
@@ -118,7 +120,8 @@ NO_CACHE = NoCache()
 
 
 def coalesced(ranges: Iterable[Range], reach: RequestSizes) -> list[Range]:
-    """The ranges as few requests, in order: near ones become one, up to the length of a request."""
+    """Returns requests for the ranges, in order; ranges near each other become one request, up to its greatest
+    length."""
     requests: list[Range] = []
     for begin, end in sorted(Range(*one) for one in ranges if one[0] < one[1]):
         last = requests[-1] if requests else None
@@ -132,7 +135,7 @@ def coalesced(ranges: Iterable[Range], reach: RequestSizes) -> list[Range]:
 
 
 class _Segment:
-    """One request of a plan: not begun, under way, or here."""
+    """One request of a plan: not sent, sent, or answered."""
 
     __slots__ = ("coming", "data", "range")
 
@@ -163,7 +166,7 @@ class Ranges(io.RawIOBase):
         cache: RangeCache = NO_CACHE,
         cached_as: str = "",
     ) -> None:
-        """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead.
+        """`name` is for errors; `size` is the size of the object in bytes; `threads` send requests ahead.
 
         `cached_as` is the object's name in the cache.
         """
@@ -179,7 +182,7 @@ class Ranges(io.RawIOBase):
         self._room = AHEAD * reach.request
 
     def fetch_tail(self, reach: RequestSizes) -> None:
-        """Fetch the end of the object, or all of it if it is not larger than a hole."""
+        """Fetches the end of the object, or all of it if it is not larger than `RequestSizes.hole`."""
         size = self.object_size
         begin = 0 if size <= reach.hole else max(0, size - TAIL)
         with self._lock:
@@ -188,9 +191,10 @@ class Ranges(io.RawIOBase):
             self._segments = [self._tail]
 
     def plan(self, ranges: Iterable[Range], reach: RequestSizes, *, keeps: bool) -> None:
-        """Read these ranges next, in the order of the file; the first requests begin at once.
+        """Plans to read these ranges next, in the order of the file; sends the first requests at once.
 
-        What is here of them is not fetched again.  Other bytes are dropped, unless `keeps`.
+        Bytes that were fetched before are not fetched again.  Fetched bytes outside of the plan are dropped,
+        unless `keeps`.
         """
         inside = [Range(max(0, begin), min(end, self.object_size)) for begin, end in ranges]
         with self._lock:
@@ -215,7 +219,8 @@ class Ranges(io.RawIOBase):
     def _cached(
         self, planned: Iterable[Range], segments: Sequence[_Segment], reach: RequestSizes
     ) -> list[_Segment]:
-        """The parts of what is planned that the cache holds and `segments` lack; each is read when it is needed."""
+        """Returns the planned parts that the cache holds and `segments` lack; each is read when it is
+        needed."""
         pieces: list[_Segment] = []
         requests = coalesced(planned, reach)
         for has in self._cache.held(self._cached_as):
@@ -226,11 +231,12 @@ class Ranges(io.RawIOBase):
         return pieces
 
     def forget(self) -> None:
-        """Drop what the cache holds of the object, which is damaged, so that the next reader asks the store."""
+        """Drops what the cache holds of the object, which is damaged, so that the next reader asks the
+        store."""
         self._cache.forget([self._cached_as])
 
     def drop_planned(self) -> None:
-        """Drop all but the end of the object, if it was fetched."""
+        """Drops everything except the end of the object, if that was fetched."""
         with self._lock:
             for segment in self._segments:
                 if segment is not self._tail:
@@ -238,7 +244,7 @@ class Ranges(io.RawIOBase):
             self._segments = [one for one in self._segments if one is self._tail]
 
     def release(self, before: int) -> None:
-        """Drop what lies before this position, and fetch further ahead."""
+        """Drops the bytes before this position, and fetches further ahead."""
         with self._lock:
             while self._segments and self._segments[0].range.end <= before:
                 _cancel(self._segments.pop(0))
@@ -261,7 +267,7 @@ class Ranges(io.RawIOBase):
             segment.data = self._checked(segment.range)
 
     def _checked(self, range: Range) -> bytes:
-        """The bytes of a range, from the cache or the store.  Raises as `_asked`."""
+        """Returns the bytes of a range, from the cache or the store.  Raises what `_asked` raises."""
         return self._cache.fetched(self._cached_as, range, lambda: self._asked(range))
 
     def _asked(self, range: Range) -> bytes:
@@ -284,7 +290,7 @@ class Ranges(io.RawIOBase):
         return piece.data
 
     def _bytes_of(self, segment: _Segment) -> bytes:
-        """The bytes of a segment, fetched now if they are not under way."""
+        """Returns the bytes of a segment; fetches them now if no request for them was sent."""
         if segment.data is None:
             if segment.coming is None:
                 self._begin(segment, ahead=False)
@@ -359,27 +365,29 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         self._ranges = ranges
 
     def fail_in(self, context: Callable[[], AbstractContextManager[None]]) -> None:
-        """Make each request in this context, which may say more of an error."""
+        """Makes each request in this context, which may add to an error."""
         self._ranges.failing = context
 
     def fetch_tail(self, share: int) -> None:
-        """Fetch the end of the object, or all of a small one, within `share` bytes; the next reads begin there."""
+        """Fetches the end of the object, or all of a small one, within `share` bytes; the next reads begin
+        there."""
         self._ranges.fetch_tail(self._ranges.reach.within(share))
 
     def plan(self, ranges: Iterable[Range], *, share: int, keeps: bool = False) -> None:
-        """Fetch these ranges next; a request has at most `share` bytes.  With `keeps`, what is here stays."""
+        """Fetches these ranges next, with at most `share` bytes per request.  With `keeps`, earlier bytes
+        stay."""
         self._ranges.plan(ranges, self._ranges.reach.within(share), keeps=keeps)
 
     def drop_planned(self) -> None:
-        """Drop all but the end of the object, if it was fetched."""
+        """Drops everything except the end of the object, if that was fetched."""
         self._ranges.drop_planned()
 
     def forget(self) -> None:
-        """Drop what a cache holds of the object."""
+        """Drops what a cache holds of the object."""
         self._ranges.forget()
 
     def release(self, before: int) -> None:
-        """Drop what lies before this position."""
+        """Drops the bytes before this position."""
         self._ranges.release(before)
 
 

@@ -1,13 +1,13 @@
-"""Counting how often a request was sent, over all layers that repeat it: client, HTTP library, redirects.
+"""Counts how often a request was sent, over all layers that repeat it: client, HTTP library, redirects.
 
-A refusal proves that nothing was written only if the request was sent once.  Of two sendings the first may have
-acted and lost its answer; the second is then refused because the first acted, or because a credential has expired
-in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a kept connection breaks, botocore
-and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp, so its trace of sent headers
-is counted.
+A refusal proves that nothing was written only if the request was sent once.  If it was sent twice, the first
+sending may have acted and lost its answer; the second is then refused because the first acted, or because a
+credential has expired in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a kept
+connection breaks, botocore and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp,
+so its trace of sent headers is counted.
 
-The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`), and counts them in
-the meter of the store, each with all its repeats.
+The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`), and counts
+them in the meter of the store, each with all its repeats.
 
 A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
 `call_soon_threadsafe` copies.
@@ -93,7 +93,7 @@ async def _answered(_: object, __: object, params: aiohttp.TraceRequestEndParams
 
 
 def kind_of(method: str, path: str, query: Container[str]) -> int:
-    """The kind of a request of S3 or of Google's JSON interface, by which their prices differ; pure."""
+    """Returns the kind of a request to S3 or Google's JSON interface; prices differ by kind.  Pure."""
     if method in ("GET", "HEAD"):
         return LISTS if "list-type" in query or path.endswith("/o") else READS
     return DELETES if method == "DELETE" or "delete" in query else WRITES

@@ -1,8 +1,9 @@
-"""Bounds of key ranges as DataFusion's expressions, spelled so that it can tell which row groups they leave out.
+"""Expresses bounds of key ranges for DataFusion, in a form from which it can tell which row groups to skip.
 
-A bound is bytes (`keys.encoding`), DataFusion compares columns.  `comparison` gives a bound as values of the first
-key fields, where the fields' own types hold them exactly; `at_or_above` and `below` are the two sides of it.  Null
-comes before everything, and a descending field turns its comparison around.  Called by `datafusion`.
+A bound is bytes (`keys.encoding`), but DataFusion compares columns.  `comparison` returns a bound as values of
+the first key fields, if the fields' own types hold them exactly; `at_or_above` and `below` are the two sides of
+a bound.  Null comes before everything, and a descending field turns its comparison around.  Called by
+`datafusion`.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def _is(name: str, value: pa.Scalar) -> Any:
 
 
 def _differs(bound: Comparison, key: PoolKey, *, later: bool) -> Any:
-    """Records whose first key fields come after the bound's values, or before; null comes before everything."""
+    """The expression for records whose first key fields come after the bound's values, or before; null comes
+    before everything."""
     ways = []
     for number, (field, value) in enumerate(zip(key.fields, bound.values, strict=False)):
         at = column(field.name)

@@ -1,6 +1,7 @@
-"""Which references must be merged with each other: those that overlap, directly or through others; pure.
+"""Finds which references must be merged with each other: those that overlap, directly or through others; pure.
 
-A cluster of one reference needs no merge.  Clusters follow each other in key order.
+A cluster is a group of such references.  A cluster of one reference needs no merge.  Clusters follow each other
+in key order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Cluster = tuple[Reference, ...]
 
 
 def clusters(references: Iterable[Reference]) -> Iterator[Cluster]:
-    """The references in groups that share no key; give them by low bound."""
+    """Yields the references in groups that share no key; `references` must be ordered by low bound."""
     gathered: list[Reference] = []
     reach = b""
     for reference in references:

@@ -46,22 +46,23 @@ from log_lake.reading.merge.streams import ReferenceReading
 
 BATCH_ROWS = 8_192
 """Records of a batch.  Larger batches take more memory and merge no faster.  A single input is not merged: its
-batches have eight times as many records, since each batch has a fixed cost."""
+batches have eight times as many records, because each batch has a fixed cost."""
 
 SMALLEST_BATCH = 512
 """Below this number of records the batch costs DataFusion more than its records."""
 
 HELD = 4
-"""Decoded batches that DataFusion holds of an input: one being merged, the others being decoded or freed."""
+"""Decoded batches that DataFusion holds per input: one being merged, the others being decoded or freed."""
 
 AHEAD_ROWS = 65_536
-"""Records to merge before the caller asks for them; a writer takes as many at once."""
+"""Records that are merged before the caller asks for them; a writer takes as many at once."""
 
 AHEAD_BYTES = 16 << 20
 """Bytes of the records that are merged ahead."""
 
 CHECKED_FIRST = 64 << 20
-"""Check the files before the merge up to this number of bytes; checking more would delay the first batch."""
+"""Up to this number of bytes, the files are checked before the merge; checking more would delay the first
+batch."""
 
 MANY_INPUTS = 16
 """With more inputs than this, read smaller batches: compacting 64 lineitem objects then peaks at 630 MB instead of
@@ -72,8 +73,8 @@ MANY_INPUTS = 16
 class Input:
     """One reference to merge: its file, its columns, and its key range.
 
-    The file stays open, and DataFusion opens `source`, which leads to that file: at `path` a writer of the pool's
-    folder may have put a link to another pool's object meanwhile (decision 423).
+    The file stays open, and DataFusion opens `source`, which leads to that open file.  A writer of the pool's
+    folder may meanwhile have replaced `path` by a link to another pool's object (decision 423).
     """
 
     reference: Reference
@@ -82,13 +83,13 @@ class Input:
     columns: pa.Schema
     clip: KeyRange
     cut: bool
-    """Whether the file holds records outside of the clip."""
+    """Whether the file has records outside of the clip (the key range that the reference shows of it)."""
     rows: int
-    """An upper bound of the records in the clip."""
+    """An upper bound for the number of records in the clip."""
     weight: Weight
-    """The bytes that they take, in the columns wanted."""
+    """The bytes of these records, in the wanted columns."""
     sums: Sums
-    """Checksums of the part of the file that holds them."""
+    """The checksums of the part of the file that has these records."""
     stored_as: Mapping[str, str]
     """The names of columns in the file that differ from those of their fields."""
 
@@ -155,7 +156,8 @@ def reading_objects(paths: Sequence[str]) -> Iterator[None]:
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits) -> int:
-    """How many records of an input DataFusion decodes at a time; 0 if the inputs together exceed the limits."""
+    """Returns how many records of an input DataFusion decodes at a time; 0 if the inputs together exceed the
+    limits."""
     record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
     room = limits.datafusion_bytes - sum(i.weight.largest_group for i in inputs)
     rows = min(_batch_rows(len(inputs)), int(room / (HELD * len(inputs) * record)))
@@ -289,10 +291,11 @@ class DataFusionMerge:
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _batches(self) -> Iterator[Any]:
-        """The merge runs in a thread of its own, since the caller uses batches in bursts.
+        """Runs the merge in a thread of its own, because the caller uses batches in bursts.
 
-        DataFusion checks no pages.  So another thread reads the same files and compares their checksums: before the
-        first batch if the files are small, otherwise beside the merge.  The last batch waits for the last check.
+        DataFusion does not check pages.  So another thread reads the same files and compares their checksums:
+        before the first batch if the files are small, otherwise beside the merge.  The last batch waits for the
+        last check.
         """
         thread, checker = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         try:
@@ -317,7 +320,8 @@ class DataFusionMerge:
 
 
 def _settle(checks: deque[Future[None]], *, wait: bool) -> None:
-    """Take finished checks from the queue, with `wait` all of them; raises Corrupt if a file is damaged."""
+    """Removes finished checks from the queue, or with `wait` waits for all of them.  Raises Corrupt if a file is
+    damaged."""
     while checks and (wait or checks[0].done()):
         checks.popleft().result()
 
@@ -337,7 +341,8 @@ def _sorting(name: str, descending: bool) -> Any:
 
 
 def _age(reference: Reference) -> dict[str, int]:
-    """The sequence and ordinal of a load's object; empty for a compacted object, which stores them by record."""
+    """Returns the sequence and ordinal of a load's object; nothing for a compacted object, whose records have
+    their own."""
     return {SEQ: reference.seq, ORDINAL: reference.ordinal} if reference.oldest is None else {}
 
 

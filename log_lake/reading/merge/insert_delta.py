@@ -1,11 +1,12 @@
-"""Inserting a small delta into a bulk: the usual state of a compacted pool and the loads since then.
+"""Inserts a small delta into a bulk: a compacted pool, and the loads since then.
 
-An ordinary merge sorts every record.  Often most records lie in references that follow each other (the bulk), and
-all others are newer and few (the delta).  Then the bulk stays as it is decoded: a search finds the records of each
-delta record's key, and the delta record goes behind them.  A table of the bulk without delta records is passed
-through untouched.  In upsert pools the same copy leaves out the superseded records.
+An ordinary merge sorts every record.  Often most records lie in references that do not overlap (the bulk), and
+all others are newer and few (the delta).  Then the bulk stays as it is decoded: a search finds the place of
+each delta record, after the bulk's records of the same key.  A table of the bulk without delta records is
+passed through unchanged.  In upsert pools the same copy leaves out the superseded records.
 
-`split_bulk_and_delta` decides by the references alone; `insert_delta` does it.  Caller: `reading.scan.merged`.
+`split_bulk_and_delta` decides from the references alone; `insert_delta` does the work.  Called by
+`reading.scan.merged`.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from log_lake.objects.read import rows_below
 from log_lake.objects.weight import Sizes
 
 AFTER_KEY = b"\0"
-"""Appended to a key it is the smallest key above it."""
+"""A key with this byte appended is the smallest key above it."""
 
 
 def split_bulk_and_delta(
     cluster: Sequence[Reference], *, min_bulk_ratio: int
 ) -> tuple[list[Reference], list[Reference]] | None:
-    """The bulk in key order, and the delta; None if the references cannot be divided like that.
+    """Returns the bulk in key order, and the delta; None if the references cannot be divided into such parts.
 
-    The bulk holds at least `min_bulk_ratio` times the records of the delta.
+    The bulk has at least `min_bulk_ratio` times as many records as the delta.
     """
     most = sum(r.records for r in cluster) // (min_bulk_ratio + 1)
     bulk: list[Reference] = []  # by low bound; they share no key, so by high bound too
@@ -54,10 +55,10 @@ def split_bulk_and_delta(
 def insert_delta(
     bulk: Iterable[pa.Table], delta: Iterable[pa.Table], *, key: PoolKey, newest: bool, most_bytes: int
 ) -> Iterator[pa.Table]:
-    """The records of both streams by key and age.
+    """Yields the records of both streams by key and age.
 
-    With `newest`, only the newest record of each key; each stream then has a key at most once.  About
-    `most_bytes` of the delta are in memory at a time, because one table of the bulk may span much of it.
+    With `newest`, it yields only the newest record of each key; then neither stream may have a key twice.
+    About `most_bytes` of the delta are in memory at a time, because one table of the bulk may span much of it.
     """
     remaining = _Delta(delta, key)
     for table in (t for t in bulk if t.num_rows):
@@ -104,7 +105,8 @@ class _Delta:
     def up_to(
         self, bound: bytes, *, inclusive: bool, most_bytes: int
     ) -> tuple[pa.Table | None, bytes | None]:
-        """The records up to the bound, and None; if they exceed `most_bytes`, the first ones and their last key."""
+        """Returns the records up to the bound, and None.  If they exceed `most_bytes`, returns the first of them
+        and the last key among these."""
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
         while (table := self._held) is not None:  # every turn except the last uses up a table

@@ -1,14 +1,15 @@
-"""The streams of a merge: one for each object, or for a group of small ones.
+"""Decides which streams a merge has: one for each object, or for a group of small ones.
 
-Tiny objects that follow each other by age are one stream (`together`).  Very many small objects are merged in two
-passes: first groups of them into runs on disk, then the runs.
+Tiny objects that follow each other by age become one stream (`together`).  Very many small objects are merged
+in two passes: first groups of them into runs on disk, then the runs.
 
-If a thousand streams are open at once, each has room for a batch of a few records, and a merge spends its time
-on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`.
-Then the runs are merged with the remaining objects.  Every record of a group is written once more, to a local file.
+If a thousand streams are open at once, each has room for a batch of only a few records, and a merge spends its
+time on batches instead of records.  So small objects are merged in groups, each into one run in the merge's
+`Spool`.  Then the runs are merged with the remaining objects.  Every record of a group is written once more, to
+a local file.
 
-The objects of a group follow each other by age, and no other object lies between them.  So of two records with one
-key the older is always in the older run.  Called by `scan`.
+The objects of a group follow each other by age, and no other object lies between them.  So if two records have
+one key, the older record is always in the older run.  Called by `scan`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.together import LEAST, tiny_runs
 
 MergeReferences = Callable[[Sequence[Reference]], Iterator[pa.Table]]
-"""The records of some references in order."""
+"""A function that yields the records of some references in order."""
 
 
 @dataclass
 class Group:
-    """References by age that become one stream; `at_once`: they are tiny, and one sort brings them into order."""
+    """References by age that become one stream.  `at_once`: they are tiny, so one sort orders their records."""
 
     references: list[Reference]
     at_once: bool = False
@@ -72,7 +73,7 @@ def _are_small(references: Sequence[Reference], limits: ScanLimits) -> bool:
 def run(
     group: Sequence[Reference], merge: MergeReferences, *, spool: Spool, batch_bytes: int, has_sequence: bool
 ) -> ClosedStream:
-    """The records of a group as one stream, read back from the spool.  Raises Unavailable, and what `merge`
+    """Merges a group into a run on disk, and returns it as one stream.  Raises Unavailable, and what `merge`
     raises."""
     pieces: list[SpooledBatch] = []
     schema: pa.Schema | None = None

@@ -35,8 +35,8 @@ from log_lake.reading.places import records_in
 class ReferenceReading:
     """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
-    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those
-    that the references name.
+    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: the
+    lifts that the references name.
     """
 
     store: Store
@@ -50,12 +50,14 @@ class ReferenceReading:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     """The references' schemas by id, as far as they are known."""
     ranges: tuple[KeyRange, ...] = ()
-    """The parts of `key_range` that are read (`keys.ranges.united`); empty: all of it."""
+    """The parts of `key_range` that are read (`keys.ranges.united`); if empty, all of it."""
     spare: frozenset[str] = frozenset()
-    """Fields of the key in `schema` that only cutting needs: an object inside of the key range is read without."""
+    """Fields of the key in `schema` that are needed only for cutting; an object that lies inside the key range is
+    read without them."""
 
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
-        """The same without the columns that none of the references has; those of the key stay, and hidden ones."""
+        """Returns the reading without columns that none of the references has; key columns and hidden ones
+        stay."""
         schemas = [self.schemas.get(reference.schema) for reference in references]
         names = {name for schema in schemas if schema is not None for name in schema.names}
         if any(schema is None for schema in schemas) or names.issuperset(self.schema.names):
@@ -64,7 +66,7 @@ class ReferenceReading:
         return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
 
     def without_spare(self) -> ReferenceReading:
-        """The same without the spare fields; as it is if no other field is left."""
+        """Returns the reading without the spare fields; unchanged if no other field would be left."""
         left = [field for field in self.schema if field.name not in self.spare]
         return replace(self, schema=pa.schema(left), spare=frozenset()) if left else self
 
@@ -75,17 +77,18 @@ class ReferenceReading:
 
     @cached_property
     def record_bytes(self) -> int:
-        """Decoded bytes of a record whose fields are all null: the least a record takes."""
+        """The decoded bytes of a record whose fields are all null, the smallest possible record."""
         return least_width(self.schema)
 
 
 def read_reference(
     reference: Reference, reading: ReferenceReading, *, has_sequence: bool, spool: Spool | None = None
 ) -> Iterator[pa.Table]:
-    """The tables of a reference, in the schema of `ReferenceReading`.  Raises ObjectMissing, Corrupt,
+    """Yields the tables of a reference, in the schema of `ReferenceReading`.  Raises ObjectMissing, Corrupt,
     Unavailable.
 
-    Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row group.
+    Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row
+    group.
     """
     clip = reading.key_range.intersect(reference.key_range)
     share = reading.batch_bytes

@@ -1,10 +1,10 @@
-"""Very small objects, decoded one after another and brought into order by one sort.
+"""Decodes very small objects one after another, and orders their records by one sort.
 
-A stream of a merge costs about a millisecond, whatever it holds: its thread, its batches, its bounds.  A pool with
-a thousand loads of ten records would spend its time on that.  So very small objects that follow each other by age
-become one stream.  It reads them all when the merge reaches the first of them, and sorts their records once.  A few
-stored bytes may be many decoded ones.  If they take more memory than a stream may have, they are merged as others
-are, a stream each.
+A stream of a merge costs about a millisecond, whatever its size: for its thread, its batches, its bounds.  A
+pool with a thousand loads of ten records would spend its time on that.  So very small objects that follow each
+other by age become one stream.  It reads them all when the merge reaches the first of them, and sorts their
+records once.  A few stored bytes may expand to many decoded ones.  If the records take more memory than a
+stream may have, the objects are merged like others, one stream each.
 
 `small_clusters_joined` does the same for objects that share no key: neighbours become one cluster.  The first
 clusters stay alone, so that a reader who wants few records reads few objects.
@@ -33,18 +33,18 @@ READERS = 8
 """Threads that read objects of a store side by side: each waits for its requests."""
 
 LEAST = 3
-"""With fewer tiny objects that follow each other, streams cost no more."""
+"""With fewer tiny neighbours than this, a stream for each costs no more."""
 
 Read = Callable[[Reference], Iterator[pa.Table]]
-"""The records of one reference, with all columns that order them."""
+"""A function that yields the records of one reference, with all columns that order them."""
 
 
 @dataclass(frozen=True)
 class Gathering:
     """How very small references become one stream.
 
-    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: decoded bytes
-    that the stream may hold.  `instead`: merges references whose records take more.
+    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: decoded
+    bytes that the stream may hold.  `instead`: merges references whose records take more.
     """
 
     read: Read
@@ -56,7 +56,7 @@ class Gathering:
     instead: Callable[[Sequence[Reference]], Iterator[pa.Table]]
 
     def stream(self, group: Sequence[Reference]) -> ClosedStream:
-        """The records of references that are given by age, as one stream."""
+        """Returns the records of references, which must be given by age, as one stream."""
         first = group[0]
         return ClosedStream(
             min(r.low for r in group),
@@ -85,7 +85,7 @@ class Gathering:
         yield from self.instead(group)
 
     def _sorted(self, tables: list[pa.Table], threads: Executor) -> Iterator[pa.Table]:
-        """The tables, which come by age, in order, about a batch at a time."""
+        """Yields the records in order, about a batch at a time; `tables` must come by age."""
         whole = [table for table in tables if table.num_rows]
         if not whole:
             return
@@ -98,7 +98,8 @@ class Gathering:
 
 
 def _read_all(read: Read, group: Sequence[Reference], threads: Executor) -> Iterator[pa.Table]:
-    """The tables of the references, in this order.  Inlined objects need no request, and so no thread."""
+    """Yields the tables of the references, in this order.  Inlined objects need no request, and so no
+    thread."""
     for is_inlined, references in groupby(group, key=lambda r: bool(r.data)):
         if is_inlined:
             for reference in references:
@@ -120,9 +121,10 @@ def is_tiny(reference: Reference, limits: ScanLimits) -> bool:
 
 
 def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[Reference]]:
-    """The references in this order: as many tiny neighbours together as are read at once, others alone.
+    """Yields the references in this order: as many tiny neighbours together as may be read at once, others alone.
 
-    Only those that overlap the first one: of a chain in the order of keys, few are read for few records.
+    A group has only references that overlap its first one.  So a reader of few records reads few of a long
+    chain of neighbours.
     """
     run: list[Reference] = []
     size = requests = 0
@@ -146,7 +148,7 @@ def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[
 
 
 def small_clusters_joined(clusters: Iterable[Cluster], limits: ScanLimits) -> Iterator[Cluster]:
-    """The clusters; neighbours that have very small references only become one, at first few, then more."""
+    """Yields the clusters; neighbours with only very small references are joined, at first few, then more."""
     joined: list[Reference] = []
     size, most = 0, 1
     for cluster in clusters:
