@@ -33,7 +33,7 @@ _SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", 
 
 
 def most_bytes(name: str) -> int:
-    """The most bytes that are read of an object of this name, if it is read whole."""
+    """Returns the most bytes that an object with this name may have to be read whole."""
     folders = name.split("/")
     is_small = name.endswith(_SMALL) or folders[0] == TRANSACTIONS or folders[1:2] == ["parked"]
     return SMALL if is_small else LARGEST
@@ -51,9 +51,9 @@ _PLAIN = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 def _part(text: str) -> str:
-    """The text, which becomes one part of a name, between slashes.
+    """Returns the text, as one part of a name between slashes.
 
-    Raises Corrupt if the name would lead to another place than the part's own.
+    Raises Corrupt if the name would then lead outside of the part's own place.
     """
     if text and _PLAIN.issuperset(text) and text.strip("."):
         return text
@@ -94,7 +94,7 @@ def gates(journal: str) -> str:
 
 
 def gate(journal: str, number: int) -> str:
-    """The gate of this number, which the purge makes that comes as the number-th."""
+    """The gate with this number, made by the purge with this number."""
     return f"{journal}-gates/{number:020d}.gate"
 
 
@@ -182,7 +182,7 @@ def format_in(sub_pool: str, format: str) -> str:
 
 
 PLAINER = {ZST: ZNG, ZNG: PARQUET}
-"""What an object is written as if its format has no form for a record."""
+"""For each format, the format in which an object is written if this one cannot express a record."""
 
 COMPACTED = {PARQUET: PARQUET, ZNG: ZST, ZST: ZST}
 """The format that a compaction writes in a pool of a given format: rows become columns."""
@@ -240,10 +240,10 @@ PACKS = "packs"
 
 
 def pack(plan_id: str, number: int, digest: str = "") -> str:
-    """The name of a pack of work: the number of its task, below 100, in the plan of that id; `digest` is that of
-    its bytes.
+    """Returns the name of a pack of work: the number of its task, below 100, in the plan with that id; `digest` is
+    the digest of its bytes.
 
-    The outcome of a pack has no digest, because its name is chosen before its content is known.
+    The outcome of a pack has no digest in its name, because the name is chosen before its content is known.
     """
     return f"{PACKS}/{_part(plan_id)}.{number:02d}{f'.{_part(digest)}' if digest else ''}.json"
 
@@ -255,7 +255,7 @@ def pack_digest(name: str) -> str:
 
 
 QUIET = "quiet"
-"""The folder of what agents remember of their runs."""
+"""The folder in which agents remember their runs."""
 
 
 def quiet(agent: str, way: str) -> str:
@@ -372,7 +372,7 @@ def parked(pool_id: str, digest: str) -> str:
 
 
 MAIN = "main"
-"""The branch that a pool begins with, and that is meant if no branch is named."""
+"""The branch that a new pool has, and the default if no branch is named."""
 
 JOBS = "$jobs"
 """The pool of the jobs of agents."""

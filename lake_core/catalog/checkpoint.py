@@ -1,4 +1,5 @@
-"""The list of pools as a checkpoint holds it: one row for each pool, by id, with its configuration as the value.
+"""Writes and reads the list of pools in a checkpoint: one row for each pool, by id, with its configuration as the
+value.
 
 The section `dropped` has a row for each dropped pool, with `DroppedPool` as the value.
 """
@@ -50,7 +51,8 @@ class PoolsFormat:
         return PoolsState(HashTrieMap(by_id), HashTrieMap(names), HashTrieMap(gone))
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """The fault of these rows: a pool without a value; None if there is none.  Recent ids have no value."""
+        """Returns the fault of these rows (a pool without a value); None if there is none.  Recent ids need no
+        value."""
         is_pool = section in (POOL, DROPPED) and "value" in table.column_names
         return "a row has no value" if is_pool and table["value"].null_count else None
 

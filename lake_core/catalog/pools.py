@@ -33,13 +33,14 @@ log = logging.getLogger(__name__)
 
 
 ConfigCheck = Callable[[PoolConfig, Mapping[str, str]], None]
-"""Raises InvalidInput if the pool, with the settings that it has, cannot have these beside them."""
+"""A function that raises InvalidInput if the pool, with its present settings, cannot have these in addition."""
 
 
 class Catalog:
     """The list of pools: a journal on a store.
 
-    `check` refuses settings; it comes from above, because the rooms that read settings declare them.
+    `check` refuses invalid settings.  It is passed in by the rooms above, because those that read settings
+    declare them.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Catalog:
             forget_begun(self.journal.store, self.journal.name)
 
     def create(self, config: PoolConfig, *, own: bool = False) -> int:
-        """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings).
+        """Adds the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings).
 
         `own`: the lake makes the pool itself, so no user chose its name.
         """
@@ -84,7 +85,7 @@ class Catalog:
         return self._append(propose)
 
     def configure(self, name: str, settings: dict[str, str]) -> int:
-        """Change settings of the pool of this name; returns the version.  Raises NotFound, InvalidInput."""
+        """Changes settings of the pool with this name; returns the version.  Raises NotFound, InvalidInput."""
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
@@ -96,9 +97,10 @@ class Catalog:
     def change(
         self, *, created: Sequence[PoolConfig], changed: Sequence[tuple[PoolConfig, Mapping[str, str]]]
     ) -> int:
-        """Add pools, and change settings of others, in one entry; returns the version of the list.
+        """Adds pools, and changes settings of others, in one entry; returns the version of the list.
 
-        Raises PlanAgain if a name was taken, or a pool is not as it was when the change was planned; InvalidInput.
+        Raises PlanAgain if a name was taken, or if a pool was changed after the change was planned;
+        InvalidInput.
         """
         for config in created:
             self.check_new(config)
@@ -117,7 +119,7 @@ class Catalog:
         return self._append(propose)
 
     def rename(self, name: str, new: str) -> int:
-        """Give the pool another name; returns the version.  Raises NotFound, AlreadyExists, InvalidInput."""
+        """Gives the pool another name; returns the version.  Raises NotFound, AlreadyExists, InvalidInput."""
         naming.check_chosen_name(naming.check_pool_name(new), what="pool")
 
         def propose(state: PoolsState) -> PoolAction:
@@ -129,10 +131,11 @@ class Catalog:
         return self._append(propose)
 
     def drop(self, pool: PoolConfig) -> int:
-        """Move the pool to the dropped ones; returns the version of the list.
+        """Moves the pool to the dropped ones; returns the version of the list.
 
-        `Lake.drop_pool` closes the pool's own journal first (decision 30).  Raises NotFound, PlanAgain if the pool
-        was restored since `pool` was read: then its journal may be open (decision 78).
+        `Lake.drop_pool` closes the pool's own journal first (decision 30).  Raises NotFound if there is no such
+        pool.  Raises PlanAgain if the pool was restored after the caller read `pool`: its journal may then be
+        open (decision 78).
         """
 
         def propose(state: PoolsState) -> PoolAction:
@@ -146,9 +149,10 @@ class Catalog:
         return self._append(propose)
 
     def restore(self, pool_id: str, *, name: str) -> int:
-        """List a dropped pool under this name; returns the version of the list.
+        """Lists a dropped pool again, under this name; returns the version of the list.
 
-        `Lake.restore_pool` opens the pool's own journal afterwards.  Raises NotFound, AlreadyExists, InvalidInput.
+        `Lake.restore_pool` opens the pool's own journal afterwards.  Raises NotFound, AlreadyExists,
+        InvalidInput.
         """
         naming.check_pool_name(name)
         self._check_version_2("lake restore")
@@ -165,10 +169,10 @@ class Catalog:
         return self._append(propose)
 
     def begin_delete(self, pool_id: str, *, version: int) -> int:
-        """States that the objects of a dropped pool are being deleted; `version` is the version of the list that
-        dropped it.
+        """States that the objects of a dropped pool are being deleted.  Returns the version of the list.
 
-        Returns the version of the list.  Raises Conflict if the pool was restored, or is being deleted already.
+        `version` is the version of the list that dropped the pool.  Raises Conflict if the pool was restored,
+        or is already being deleted.
         """
         self._check_version_2("lake vacuum --dropped")
 

@@ -55,8 +55,8 @@ class PoolsState:
         return self.pools[id]
 
     def still(self, id: str, *, name: str) -> PoolConfig:
-        """The pool with this id, even if it was renamed; `name` is its earlier name, for the error.  Raises
-        NotFound."""
+        """Returns the pool with this id, even if it was renamed; `name` is its earlier name, for the error.
+        Raises NotFound."""
         pool = self.pools.get(id)
         if pool is None:
             raise NotFound(

@@ -1,9 +1,10 @@
-"""How much the rows of a checkpoint may hold; reads a row group only if all that a reader keeps hold no more.
+"""Limits how much the rows of a checkpoint may hold: a row group is read only if all rows that a reader keeps stay
+within it.
 
-References are read a row group at a time, and few groups are kept, so the bound is one of each such group.  Of
-other sections a reader keeps all rows, so the bound is one of all that were read.
+References are read a row group at a time, and few groups are kept, so the limit applies to each such group.  Of
+other sections a reader keeps all rows, so the limit applies to all that were read.
 
-A dictionary holds a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
+A dictionary stores a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
 read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file itself states
 are not trusted, because its writer may have forged them.
 """
@@ -22,14 +23,14 @@ TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.typ
 """The columns that are read as dictionaries."""
 
 FREE = 1 << 28
-"""Bytes that the rows that a reader of any checkpoint keeps may hold."""
+"""Bytes that the kept rows of any checkpoint may hold, whatever its size."""
 TIMES, LARGE = 1_000, 1 << 30
 """Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152), up to `LARGE`."""
 FEW_TIMES = 20
-"""Or this many times, however large."""
+"""The limit for the largest checkpoints: this many times the bytes, without a maximum."""
 
 SMALL = 1 << 16
-"""Bytes of a column that are not counted."""
+"""A column of at most this many bytes is not counted."""
 
 
 def most_content(size: int) -> int:
@@ -40,9 +41,9 @@ def most_content(size: int) -> int:
 def read_group(
     file: pq.ParquetFile, number: int, columns: Sequence[str], *, most: int, use_threads: bool
 ) -> tuple[pa.Table, int] | None:
-    """The rows of a row group of a file opened with `TEXTS`, and the number of their bytes.
+    """Reads the rows of a row group, in a file opened with `TEXTS`.  Returns them and the number of their bytes.
 
-    None if they hold more than `most` bytes.
+    Returns None if they hold more than `most` bytes.
     """
     names = [field.name for field in ROW if field.name in columns]
     schema = pa.schema([ROW.field(name) for name in names])
@@ -60,7 +61,7 @@ def read_group(
 
 
 def _content_of(array: pa.Array) -> int:
-    """Bytes of the values, those of a dictionary as often as they occur."""
+    """Returns the bytes of the values; a value in a dictionary counts each time it occurs."""
     if not pa.types.is_dictionary(array.type):
         return int(array.nbytes)
     longest = array.dictionary.nbytes

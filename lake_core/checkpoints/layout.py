@@ -26,14 +26,14 @@ VERSION = 1
 """The version of a checkpoint without sections of `SINCE`."""
 
 SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3}
-"""Sections, with the version of a checkpoint that has one.  Programs that know only older versions refuse it: they
-would leave the section out of the next checkpoint."""
+"""Sections, with the version of a checkpoint that has one.  Programs that know only older versions refuse it,
+because they would leave the section out of the next checkpoint."""
 
 NEWEST = max(SINCE.values())
 """The newest version of a checkpoint that this program knows."""
 
 MAX_GROUP_ROWS = 1 << 20
-"""Rows of a row group, at most: a reader decodes it whole, and a few bytes can say any number of rows."""
+"""The most rows of a row group: a reader decodes it whole, and a few bytes can claim any number of rows."""
 
 ROW = pa.schema(
     [
@@ -56,7 +56,7 @@ ROW = pa.schema(
 
 
 class RowGroup(msgspec.Struct, frozen=True, array_like=True):
-    """One row group: all keys are in [first, last], no high bound is above `reach`."""
+    """One row group: its keys lie from `first` to `last`, and no high bound is above `reach`."""
 
     section: str
     branch: str
@@ -74,7 +74,7 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
 class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
     """The description of a checkpoint in its own footer: journal, version of the state, id of the writer, groups.
 
-    `entry_checksum` is that of the entry of the version, 0 if it is not known (`journal.link`).
+    `entry_checksum` is the checksum of the version's entry, 0 if it is not known (`journal.link`).
     """
 
     format_version: int = msgspec.field(name="version")
@@ -99,7 +99,7 @@ class SectionPart:
 
 
 def complete(table: pa.Table, part: SectionPart) -> pa.Table:
-    """Rows of a part, with the columns `section`, `branch` and `sub` added."""
+    """Returns the rows of a part, with the columns `section`, `branch` and `sub` added."""
     for name, value in (("sub", part.sub_pool), ("branch", part.branch), ("section", part.section)):
         constant = pa.repeat(pa.scalar(value), table.num_rows)
         table = table.add_column(0, ROW.field(name), constant)

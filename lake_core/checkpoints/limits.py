@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckpointLimits:
-    """Defaults are for checkpoints of a million references."""
+    """The limits of a checkpoint; the defaults are for a million references."""
 
     group_rows: int = 8192
-    """Rows of a row group, at most: a look-up reads one group (decisions 11 and 12)."""
+    """The most rows of a row group: a look-up reads one group (decisions 11 and 12)."""
 
     kept_groups: int = 4
     """Decoded row groups that an open checkpoint keeps in memory, because look-ups come in key order."""
 
 
 CHECKPOINT_LIMITS = CheckpointLimits()
-"""The defaults."""
+"""The default limits."""

@@ -1,13 +1,13 @@
-"""Reading a checkpoint: the footer first, then only the row groups that may hold the rows in question.
+"""Reads a checkpoint: the footer first, then only the row groups that may have the wanted rows.
 
 A file stays open as long as a state uses it.  A few decoded groups stay in memory, because look-ups come in key
 order.  Page checksums are verified, so that damage is noticed and not folded.  If the checkpoint was purged
 meanwhile, reading raises `CheckpointGone`: load the journal again.
 
-Damage may be found only when a row group is read, long after the state was loaded, in the middle of a query.  Then
-the file calls `on_damage`, and the journal ignores this checkpoint from then on.  The file then calls `rebuild`,
-which folds the same state from an older checkpoint and entries.  So the read continues and only takes longer.
-If that is impossible, the read raises `CheckpointDamaged` (decision 27).
+Damage may be found only when a row group is read, long after the state was loaded, in the middle of a query.
+Then the file calls `on_damage`, and the journal ignores this checkpoint from then on.  The file then calls
+`rebuild`, which folds the same state from an older checkpoint and entries.  So the read continues and only
+takes longer.  If that is impossible, the read raises `CheckpointDamaged` (decision 27).
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ T = TypeVar("T")
 
 
 RowCheck = Callable[[pa.Table, str, int], str | None]
-"""What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+"""A function that returns what is wrong with the rows of a section in a checkpoint of a version; None if nothing
+is."""
 
 
 def _ignore(name: str) -> None:
@@ -75,7 +76,7 @@ def _any_rows(table: pa.Table, section: str, version: int) -> None:
 
 
 class CheckpointFile:
-    """One checkpoint, open.  Safe to use from several threads."""
+    """One open checkpoint.  Safe to use from several threads."""
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class CheckpointFile:
         check: RowCheck = _any_rows,
         limits: CheckpointLimits = CHECKPOINT_LIMITS,
     ) -> None:
-        """`size`: bytes that a listing says it has.  `check` is asked about each row group that is decoded.
+        """`size`: the bytes that a listing shows.  `check` is called for each row group that is decoded.
 
         Raises CheckpointGone, Corrupt, Unavailable.
         """
@@ -152,7 +153,7 @@ class CheckpointFile:
         sub_pool: str = "",
         columns: tuple[str, ...] = tuple(ROW.names),
     ) -> Iterator[pa.Table]:
-        """All rows of a part, a row group at a time, in key order; `columns` are the wanted ones besides the
+        """Yields all rows of a part, a row group at a time, in key order, with these `columns` besides the
         key."""
         for number, _ in self._groups(section, branch, sub_pool):
             yield self._read(number, keep=False, columns=columns)
@@ -160,7 +161,7 @@ class CheckpointFile:
     def greater(
         self, section: str, column: str, value: int, *, branch: str = "", sub_pool: str = ""
     ) -> Iterator[pa.Table]:
-        """The rows with a greater value in the column.  If a row group has none, its other columns are not
+        """Yields the rows with a greater value in the column.  If a row group has none, its other columns are not
         read."""
         for number, _ in self._groups(section, branch, sub_pool):
             few = self._read(number, keep=False, columns=("key", column))
@@ -169,7 +170,7 @@ class CheckpointFile:
                 yield table.filter(pc.greater(table[column], value))
 
     def overlapping(self, key_range: KeyRange, *, branch: str, sub_pool: str) -> pa.Table:
-        """The references whose range [key, high) overlaps the key range."""
+        """Returns the references whose range (from key to before high) overlaps the key range."""
         tables = [_EMPTY]
         for number, group in self._groups("reference", branch, sub_pool):
             if group.reach > key_range.low and (key_range.high is None or group.first < key_range.high):
@@ -206,7 +207,8 @@ class CheckpointFile:
     def between(
         self, section: str, first: bytes, end: bytes, *, branch: str = "", sub_pool: str = ""
     ) -> pa.Table:
-        """The rows whose key lies in [first, end), in key order; other row groups are not read."""
+        """Returns the rows with keys from `first` to before `end`, in key order; other row groups are not
+        read."""
         tables = [_EMPTY]
         for number, group in self._groups(section, branch, sub_pool):
             if group.last >= first and group.first < end:
@@ -217,11 +219,11 @@ class CheckpointFile:
         return pa.concat_tables(tables)
 
     def decoded(self, find: Callable[[], T]) -> T:
-        """The result of `find` for rows of this file; if a value cannot be decoded, its result for the rebuilt
-        rows.
+        """Returns the result of `find` for rows of this file.  If a value cannot be decoded, returns its result
+        for the rebuilt rows.
 
-        Raises CheckpointDamaged if they cannot be rebuilt, Corrupt if they cannot be decoded either,
-        Unavailable.
+        Raises CheckpointDamaged if the rows cannot be rebuilt, Corrupt if the rebuilt ones cannot be decoded
+        either, Unavailable.
         """
         try:
             with decoding(self.name, "a row of this checkpoint is damaged"):
@@ -327,9 +329,9 @@ class CheckpointFile:
             raise damage from error
 
     def _rebuild(self, damage: CheckpointDamaged) -> dict[tuple[str, str, str], pa.Table]:
-        """The rows of all parts, folded again, from now on in place of the file's.
+        """Folds the rows of all parts again, and uses them from now on in place of the file's.
 
-        Raises `damage` if they cannot be, Unavailable.
+        Raises `damage` if they cannot be folded, Unavailable.
         """
         if self.rebuild is None:
             raise damage
@@ -399,9 +401,9 @@ def _runs(table: pa.Table, mask: list[bool]) -> list[pa.Table]:
 
 
 def _is_of_the_store(error: Exception) -> bool:
-    """Whether the store failed and not the content.
+    """Whether the store failed, and not the content.
 
-    Parquet's own errors are OSErrors too.  Those without an errno are about the content; so is an impossible
-    position.
+    Parquet's own errors are OSErrors too.  An OSError without an errno is about the content; so is an
+    impossible position.
     """
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)

@@ -1,4 +1,4 @@
-"""Writing a checkpoint as a stream: at most two row groups are in memory, however large the checkpoint is."""
+"""Writes a checkpoint as a stream: at most two row groups are in memory, however large the checkpoint is."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def write_rows(
 
 
 def _grouped(tables: Iterable[pa.Table], *, rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of this many; the last may be smaller."""
+    """Yields the same rows in tables of `rows` rows; the last table may be smaller."""
     buffer: list[pa.Table] = []
     count = 0
     for table in tables:

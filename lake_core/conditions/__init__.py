@@ -1,6 +1,6 @@
-"""Conditions without records: which objects and keys may match a condition.
+"""Decides without reading records which objects and keys may match a condition.
 
-Deletes store the structure of a condition (`records.conditions`).  These functions answer without reading records:
+Deletes store the structure of a condition (`records.conditions`).
 
     may_hold           whether some record of an object may match the condition, by the object's statistics
     must_hold          whether every record of it matches

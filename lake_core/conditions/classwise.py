@@ -1,11 +1,11 @@
-"""The answer of a comparison for values of one class; pure.  No other module decides it.
+"""Decides the answer of a comparison for values of one class; pure.  No other module decides it.
 
-A record's own class decides how a condition is read.  A value of that class is compared as it is.  Numbers and
-decimals compare by the text of a double (`values.numbers`).  If the condition's value has a reading of the class,
-the reading is compared (`Compare.readings`).  Other classes do not compare: null.
+A record's own class decides how a condition is read.  A value of that class is compared directly.  Numbers and
+decimals compare by the text of a double (`values.numbers`).  If the condition's value has a reading of the
+class, the reading is compared (`Compare.readings`).  Other classes do not compare: the answer is null.
 
-Called by `evaluate`, for the class of a column; by `mixed`, for that of each value in JSON; by `prune`, for that of
-an object's bounds; by `keyrange`, for that of a key field.
+Called by `evaluate` for the class of a column, by `mixed` for the class of each value in JSON, by `prune` for
+the class of an object's bounds, and by `keyrange` for the class of a key field.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ NULL_VALUE = encode_value(None)
 
 
 CACHED = 1 << 14
-"""Comparisons whose answers stay in memory: those of the tombstones of many pools.  With fewer places than a scan
-has tombstones every answer would be worked out again at every object and every batch."""
+"""Comparisons whose answers are cached: those of the tombstones of many pools.  If a scan had more tombstones than
+this, every answer would be computed again for every object and every batch."""
 
 CACHED_SETS = 1 << 8
-"""Answers of `in`, which may hold many values, that stay in memory."""
+"""Answers of `in` that are cached; each may hold many values."""
 
 
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
-    """The comparison for values of the class, with values of that class only.
+    """Returns the comparison for values of the class, reduced to values of that class.
 
-    A bool is the answer for every value except null.  None: the answer is null for all, because no value of the
-    comparison is of the class.  Answers are cached, because a scan asks at every batch.
+    A bool is the answer for every value except null.  None means that the answer is null for all, because no
+    value of the comparison is of the class.  Answers are cached, because a scan asks at every batch.
     """
     return _of_one(leaf, kind) if isinstance(leaf, Compare) else _of_set(leaf, kind)
 

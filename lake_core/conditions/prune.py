@@ -1,8 +1,9 @@
-"""Deciding by an object's statistics whether some of its records, or all, can fulfil a condition.
+"""Decides by an object's statistics whether some of its records, or all, can fulfil a condition.
 
-Each comparison gives the set of answers (false, null, true) that a record within the bounds may have; `and`, `or`
-and `not` combine these sets.  A set may be too large, because bounds may be shortened and fields may depend on each
-other.  It is never too small: without statistics it holds all three.  Called when a scan or a job chooses objects.
+Each comparison gives the set of answers (false, null, true) that a record within the bounds may have; `and`,
+`or` and `not` combine these sets.  A set may be too large, because bounds may be shortened and fields may
+depend on each other.  It is never too small: without statistics it has all three answers.  Called when a scan
+or a job chooses objects.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column],
 
 
 def must_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
-    """Whether every record surely matches the condition; arguments as for `may_hold`."""
+    """Whether every record certainly matches the condition; arguments as for `may_hold`."""
     return _truths(condition, schema, tuple(columns), records) == {TRUE}
 
 
@@ -84,7 +85,8 @@ def _leaf(
 
 
 def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
-    """The answers for values within [low, high] (both inclusive), of the class that the leaf compares with."""
+    """Returns the answers for values from `low` to `high` (both inclusive), of the class that the leaf compares
+    with."""
     if isinstance(leaf, bool):
         return frozenset({TRUE if leaf else FALSE})
     last = leaf.value if isinstance(leaf, Compare) else leaf.values[-1]

@@ -1,11 +1,15 @@
 """The generic journal: numbered immutable entries on a store, folded into a state.
 
-`reader` loads, `journal` appends, `put_entry` puts one entry; `loaded_state` is what both return; `recent` are the
-recent ids; `marks` are checkpoints and fences; `purge` writes them and deletes old entries, and `gates` show that
-it has begun; `windows` reads entries several at once; `hints` reads and writes HEAD and TAIL, whose content never
-changes a result, and the sign that a journal has had entries; `retry` bounds how often and how long a writer tries,
-`limits` how long ids are remembered.  One journal lists the pools of a lake; each pool has one more, its history.
-docs/protocol.md says why the rules hold.
+    journal, put_entry    append: the loop of a commit, and the put of one entry
+    reader, windows       load: fold entries, several of them read at once
+    loaded_state          what both return
+    recent                the recent ids, by which a writer recognizes its own entry
+    marks, purge, gates   checkpoints and fences; how they are written; objects that show that a purge began
+    hints                 HEAD and TAIL, whose content never changes a result, and the sign that there were entries
+    retry, limits         how often and how long a writer tries; how long ids are remembered
+
+One journal lists the pools of a lake; each pool has one more, its history.  docs/protocol.md says why the rules
+hold.
 """
 
 from lake_core.journal.journal import Appended, Journal, NextEntry

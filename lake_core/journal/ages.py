@@ -1,15 +1,17 @@
-"""Which versions of a journal are old enough; no wrong time of a single object makes a version older than it is.
+"""Finds which versions of a journal are old enough; a wrong time of a single object makes no version older than it
+is.
 
-Entries are written in the order of their versions.  So an object of the journal that is known to be old shows that
-every version up to its own is at least as old: an entry, a checkpoint (written after its version), a fence (after a
-checkpoint).  The store's clock dates them.  It may have been wrong for a while: a machine before it asked for the
-time, a file that was put back from a backup.  So one old object is no proof (decision 160):
+Entries are written in the order of their versions.  So an object of the journal that is known to be old shows
+that every version up to its own is at least as old.  Such an object is an entry, a checkpoint (written after
+its version), or a fence (written after a checkpoint).  The store's clock dates them.  It may have been wrong
+for a while: a machine before it asked for the time, a file that was restored from a backup.  So one old object
+is no proof (decision 160):
 
-- An entry that is young ends what older times of later objects can show: the running maximum of the times counts.
-- A version needs a second witness: the time that its author wrote, or the reader's knowledge of a purged one.
-  If that time is unknown, a second old object at or after the version will do.
+- A young entry limits what older times of later objects can show: the running maximum of the times counts.
+- A version needs a second witness: the time that its author wrote, or, for a purged version, the reader's
+  knowledge of that time.  If that time is unknown, a second old object at or after the version will do.
 - If the author's time is young, older versions are asked, each twice as far back as the one before.
-- A time in the future of the store is surely wrong, and is passed over; so is such a time of an author.
+- A time in the future of the store is certainly wrong, and is ignored; so is such a time of an author.
 """
 
 from __future__ import annotations
@@ -22,14 +24,17 @@ from lake_core.journal.journal import Journal
 from lake_core.store import ObjectInfo
 
 FUTURE = 3_600.0
-"""Seconds that an object's time may lie ahead of the store's now, because it was written after now was asked."""
+"""Seconds by which an object's time may be later than the store's now: the object may have been written after now
+was read."""
 
 TOLERANCE = 60.0
-"""Seconds that an author's clock may be ahead and still confirm an age: some stores give times in whole seconds."""
+"""Seconds by which an author's clock may be ahead and still confirm an age: some stores give times in whole
+seconds."""
 
 
 Authors = Callable[[int], float | None]
-"""Gives the latest time that authors wrote at versions up to one, in seconds since 1970; None: it is not known."""
+"""A function that returns the latest time that authors wrote at versions up to one, in seconds since 1970; None if
+it is not known."""
 
 
 def _unknown(version: int) -> None:
@@ -64,9 +69,10 @@ def oldest_safe_of(
 
 
 def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now: float) -> int:
-    """The newest version that the objects of a journal prove to be older than `before`; 0 if there is none.
+    """Returns the newest version that the objects of a journal prove to be older than `before`; 0 if there is
+    none.
 
-    `authored` gives the time that the author of a version wrote.
+    `authored` returns the time that the author of a version wrote.
     """
     entries: list[tuple[int, float]] = []
     marks: list[int] = []

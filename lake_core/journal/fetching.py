@@ -12,7 +12,7 @@ MAX_THREADS = 16
 """Entries or requests read in parallel."""
 
 ReadAll = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Calls a function of one argument with each of several; the answers are in their order."""
+"""A function that calls another one with each of several arguments, and returns the answers in their order."""
 
 
 def in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
@@ -24,7 +24,7 @@ def in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
 
 
 def while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """The entries up to the first missing one."""
+    """Yields the entries up to the first missing one."""
     for entry in entries:
         if entry is None:
             return

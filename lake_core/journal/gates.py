@@ -19,15 +19,15 @@ from lake_core import naming
 from lake_core.store import Store
 
 FORMAT = 3
-"""The least format version of a lake in which every purger makes gates."""
+"""The smallest format version of a lake in which every purger makes gates."""
 
 
 def count(store: Store, journal: str) -> int:
-    """The gates there are, by one listing for each thousand.  Raises Unavailable."""
+    """Returns the number of gates, with one listing for each thousand.  Raises Unavailable."""
     numbers = (naming.gate_number(info.name) for info in store.list(naming.gates(journal)))
     return max((number for number in numbers if number is not None), default=0)
 
 
 def is_there(store: Store, journal: str, number: int) -> bool:
-    """Whether a purge has begun that made this gate.  Raises Unavailable."""
+    """Whether the purge that makes this gate has begun.  Raises Unavailable."""
     return store.get(naming.gate(journal, number)) is not None

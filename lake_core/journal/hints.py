@@ -17,7 +17,7 @@ from lake_core.errors import Unavailable
 from lake_core.store import Store
 
 MAX_DIGITS = 20
-"""Digits of a version, as entries are named."""
+"""The most digits of a version in the name of an entry."""
 
 
 def read_head_hint(store: Store, journal: str) -> int:
@@ -36,7 +36,8 @@ def write_head_hint(store: Store, journal: str, version: int) -> None:
 
 
 def write_begun(store: Store, journal: str) -> None:
-    """Write the sign that the journal has had entries; if the store refuses, the next checkpoint's writer tries."""
+    """Writes the sign that the journal has had entries.  If the store refuses, the writer of the next checkpoint
+    tries again."""
     with contextlib.suppress(Unavailable):
         store.put(naming.begun(journal), b"\n", durable=True)
 

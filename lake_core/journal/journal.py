@@ -62,7 +62,8 @@ HINT_EVERY = 16
 
 @dataclass(frozen=True)
 class Appended(Generic[S]):
-    """The change is in the history, in the entry of the version; `tries` counts the versions that were tried."""
+    """The result of a commit: the change is in the history, in the entry of the version.  `tries` counts the
+    versions that were tried."""
 
     version: int
     state: S
@@ -82,7 +83,7 @@ def _nothing(attempt: int, loaded: object) -> None:
 
 @dataclass
 class Journal(JournalReader[E, S]):
-    """One journal, to be read and appended to."""
+    """One journal, for reading and appending."""
 
     def append(
         self,
@@ -92,17 +93,18 @@ class Journal(JournalReader[E, S]):
         lost: Callable[[int, LoadedState[S]], None] = _nothing,
         contended: bool = False,
     ) -> Appended[S] | None:
-        """Commits the entry that `propose` makes from the newest state; None if it makes none.
+        """Commits the entry that `propose` makes from the newest state.  Returns None if it makes none.
 
         If `propose` finds another writer's next entry on the store, it may return a NextEntry; then that entry
         is folded, and `propose` is called again.
 
         `id` identifies the change: once it is in the history, whichever writer put it there, the change is
-        committed. `lost(times, loaded)` is called after each lost race.  `contended`: others commit too, so a state
-        in memory is soon old.
+        committed.  `lost(times, loaded)` is called after each lost race.  `contended`: others commit too, so a
+        state in memory is soon old.
 
-        Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after
-        `retry.races` lost races; OutcomeUnknown if a put was sent and no answer shows whether it took effect.
+        Raises the errors of `propose`, and of the fold if the proposal does not fit.  Raises Conflict after
+        `retry.races` lost races.  Raises OutcomeUnknown if a put was sent and no answer shows whether it took
+        effect.
         """
         self._meets_others |= contended
         loaded = self.load_recent()
@@ -178,7 +180,8 @@ class Journal(JournalReader[E, S]):
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
 
     def _until_answered(self, ask: Callable[[], T]) -> T:
-        """The answer of `ask`, repeated while the store is Unavailable, at most `retry.repeats` times."""
+        """Returns the answer of `ask`; repeats it while the store is Unavailable, at most `retry.repeats`
+        times."""
         for attempt in range(self.retry.repeats - 1):
             try:
                 return ask()

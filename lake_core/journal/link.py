@@ -1,11 +1,12 @@
-"""Links: each entry names the checksum of the one before it, so that none is replaced unnoticed (decision 64).
+"""Links: each entry names the checksum of the one before it, so that no entry is replaced unnoticed (decision 64).
 
-If an entry is lost, a writer that reads the journal up to the hole takes its version for free and puts another
-entry there.  The entries behind it were decided on the lost one.  They name its checksum, so a reader that
-folds them onto the other entry notices.
+If an entry is lost, a writer that reads the journal up to the hole believes that its version is free, and puts
+another entry there.  The later entries were decided after the lost one.  They name its checksum, so a reader
+that folds them onto the other entry notices.
 
-0 means that the checksum is not known: of the first entry, in a lake of format version 1, and after a checkpoint
-that does not tell it (of a lake of version 1, or of a rebuilt pool).  An unknown checksum is not checked.
+A checksum of 0 means that it is not known: for the first entry, in a lake of format version 1, and after a
+checkpoint that does not have it (in a lake of version 1, or in a rebuilt pool).  An unknown checksum is not
+checked.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class StoredEntry(Generic[E]):
 
 
 def decode_stored(codec: Codec[E], data: bytes, *, name: str) -> StoredEntry[E]:
-    """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
+    """Decodes the entry in these bytes; `name` is for the message.  Raises Corrupt."""
     return StoredEntry(codec.decode(data, name=name), data, checksum_of(data))
 
 
 def encode_linked(codec: Codec[E], entry: E, *, previous: int) -> StoredEntry[E]:
-    """The entry as bytes, to follow the entry with the checksum `previous`.  Raises InvalidInput."""
+    """Encodes the entry, which follows the entry with the checksum `previous`.  Raises InvalidInput."""
     linked: Any = entry
     if codec.version >= 2:
         linked = msgspec.structs.replace(linked, previous=previous)
@@ -50,7 +51,7 @@ def fits(previous: int, checksum: int) -> bool:
 
 
 def check_link(previous: int, checksum: int, *, journal: str, version: int) -> None:
-    """Raises Corrupt if an entry has this checksum and the next entry stores another one for it."""
+    """Raises Corrupt if the next entry stores another checksum than this one for its predecessor."""
     if not fits(previous, checksum):
         raise replaced(journal, version)
 

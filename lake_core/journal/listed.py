@@ -77,9 +77,10 @@ def fold_listed(
     folded: Callable[[LoadedState[S], StoredEntry[E]], LoadedState[S]],
     fetch: ReadAll,
 ) -> LoadedState[S] | None:
-    """The state after these entries, which follow `loaded`; `fetch` reads several at once.
+    """Returns the state after these entries, which follow `loaded`; `fetch` reads several at once.
 
-    None if one of them is not there any more, or is another one.  Raises what `folded` raises, and Unavailable.
+    Returns None if one of them is gone, or another one has its name.  Raises what `folded` raises, and
+    Unavailable.
     """
     if not all(info.tag for info in infos):
         return None

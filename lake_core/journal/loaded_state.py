@@ -37,8 +37,8 @@ S = TypeVar("S")
 class LoadedState(Generic[S]):
     """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none).
 
-    `checksum` is that of the entry of the version, 0 if it is not known.  `gates` is a number of gates: no fence of
-    one of these lies above `floor`; None if they were not counted.
+    `checksum` is the checksum of the version's entry, 0 if it is not known.  `gates` is a number of gates whose
+    fences all lie at or below `floor`; None if they were not counted.
     """
 
     version: int
@@ -59,19 +59,20 @@ class StateFormat(Protocol[S]):
 
     @property
     def token_keep(self) -> float:
-        """Seconds for which tokens are remembered; inf if the state has none."""
+        """Seconds for which tokens are remembered; infinity if the state has no tokens."""
 
     def parts(self, state: S, *, now: float, forget: int) -> Iterable[SectionPart]:
-        """The state as rows.
+        """Returns the state as rows.
 
-        It leaves out tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
+        Leaves out tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
         """
 
     def restore(self, file: CheckpointFile) -> S:
         """The state that the file holds; it may read from the file later.  Raises Corrupt."""
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """The fault of a section's rows in a checkpoint of this version, in words; None if there is none."""
+        """Returns the fault of a section's rows in a checkpoint of this version, in words; None if there is
+        none."""
 
     def verify(self, state: S) -> None:
         """Decodes every row of a restored state.  Raises Corrupt, Unavailable."""

@@ -18,8 +18,8 @@ from lake_core.store import ObjectInfo, Store
 
 @dataclass(frozen=True)
 class Mark:
-    """A checkpoint: the version of its state, its name, and its size in bytes from the listing, None without
-    a listing."""
+    """A checkpoint: the version of its state, its name, and its size in bytes; the size is None if no listing
+    showed it."""
 
     version: int
     name: str

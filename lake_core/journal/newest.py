@@ -1,8 +1,8 @@
-"""The end of a journal, found by a listing, without loading its state.
+"""Finds the end of a journal by a listing, without loading its state.
 
-`newest_version` serves callers that only need to know whether something was written: one read of a hint and
-one listing, however long the journal is (`lake.watch`).  `check_end` finds out, for a reader at a missing
-entry, whether a later entry exists.
+`newest_version` is for callers that only need to know whether something was written: one read of a hint and one
+listing, however long the journal is (`lake.watch`).  A reader that reaches a missing entry uses `check_end` to
+find out whether a later entry exists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lake_core.store import Store
 
 
 def newest_version(store: Store, journal: str) -> int:
-    """The version of the last entry; that of the newest checkpoint if all entries are purged; 0 if there is none.
+    """Returns the version of the last entry, or of the newest checkpoint if all entries are purged; 0 if there is
+    neither.
 
     Raises Unavailable.
     """
@@ -37,11 +38,11 @@ def newest_version(store: Store, journal: str) -> int:
 
 
 def check_end(store: Store, journal: str, newest: LoadedState[Any]) -> int:
-    """The newest fence.  Raises Corrupt if an entry behind the next one is there, and the next one is missing.
+    """Returns the newest fence.  Raises Corrupt if the entry after `newest` is missing and a later one exists.
 
-    `newest` is the state after the last entry that was read.  A purge may have deleted the next one.  The listing
-    shows entries before marks, and a purger puts a fence before it deletes an entry.  So an entry that a purge has
-    taken from the listing comes with its fence.  Raises Unavailable.
+    `newest` is the state after the last entry that was read.  A purge may have deleted the next one.  The
+    listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if a purge has
+    removed an entry from the listing, the listing shows its fence.  Raises Unavailable.
     """
     next_version, later, other_names = newest.version + 1, 0, []
     for info in store.list(journal, after=naming.entry(journal, newest.version)):

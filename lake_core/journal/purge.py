@@ -41,16 +41,16 @@ log = logging.getLogger(__name__)
 BATCH = 1_000
 """Entries deleted at once: one request on S3."""
 KEPT_FENCES = 8
-"""Fences that a purge leaves, the newest of them: a listing is wrong only if it misses all of them."""
+"""How many of the newest fences a purge keeps: a listing is wrong only if it misses all of them."""
 
 
 TRIES = 4
-"""Times to write a checkpoint whose state lost the checkpoint that it rests on."""
+"""How often a checkpoint is written whose state lost the checkpoint that it rests on."""
 
 
 @dataclass(frozen=True)
 class Purged:
-    """How many objects a purge deleted; `fence`: the newest one now, 0 if nothing was ever purged."""
+    """How many objects a purge deleted; `fence`: the newest fence now, 0 if nothing was ever purged."""
 
     fence: int
     entries: int = 0
@@ -60,7 +60,7 @@ class Purged:
 def write_state(
     journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float, forget: int = 0
 ) -> Mark:
-    """Write the state as a checkpoint, and the sign that the journal has had entries.
+    """Writes the state as a checkpoint, and the sign that the journal has had entries.
 
     The checkpoint leaves out tokens of versions up to `forget`, if they are too old at `now`, in seconds since
     1970.  Raises InvalidInput if the journal has no checkpoints, Unavailable.
@@ -88,11 +88,10 @@ def write_newest(
 ) -> tuple[bool, int]:
     """Writes a checkpoint of the newest state if there is none.  Returns whether it wrote one, and its version.
 
-    `loaded`: the newest state, if the caller has just loaded it.
-
-    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  If the clocks are
-    too far apart, it leaves out none.  It reads an existing checkpoint first: a damaged one does not count.
-    Raises Unavailable.
+    `loaded`: the newest state, if the caller has just loaded it.  With `forgets`, the checkpoint leaves out
+    tokens that are old by the store's clock and by the machine's, which `now` gives; if the two are too far
+    apart, it leaves out none.  An existing checkpoint is read first: a damaged one does not count.  Raises
+    Unavailable.
     """
     for _ in range(TRIES):
         loaded = loaded or journal.load()
@@ -110,10 +109,11 @@ def write_newest(
 
 
 def taken_back(journal: Journal[Any, Any], mark: Mark, *, now: float) -> bool:
-    """Deletes a checkpoint that was just written, if a purge has passed its version meanwhile.
+    """Deletes a checkpoint that was just written, if a purge has passed its version meanwhile.  Returns whether it
+    did.
 
-    The purge looked before the checkpoint was there.  An erasure relies on that nothing stays below its fence but
-    what a tag keeps.  Returns whether it was deleted.  Raises Unavailable.
+    The purge listed checkpoints before this one was there.  An erasure relies on a purge to leave nothing below
+    its fence except what a tag keeps.  Raises Unavailable.
     """
     if not passed(journal, mark.version) or mark.version in journal.kept(journal.load().state, now):
         return False
@@ -122,7 +122,8 @@ def taken_back(journal: Journal[Any, Any], mark: Mark, *, now: float) -> bool:
 
 
 def _forgettable(journal: Journal[Any, Any], *, own: float) -> int:
-    """The greatest version whose tokens are old enough to be forgotten; 0: none, or the clock `own` is far off."""
+    """Returns the greatest version whose tokens are old enough to be forgotten; 0 if there is none, or if the
+    clock `own` is far off."""
     keep = math.inf if journal.format is None else journal.format.token_keep
     if keep == math.inf:
         return 0
@@ -161,7 +162,7 @@ def _recent(recent: Recent) -> SectionPart:
 
 
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
-    """Delete entries up to the newest sound checkpoint at or before `until`, and leftovers of earlier purges.
+    """Deletes entries up to the newest sound checkpoint at or before `until`, and leftovers of earlier purges.
 
     Raises Unavailable; then run it again.
     """
@@ -177,7 +178,7 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """The newest sound checkpoint above the fence and at or below `until`; None if none is sound.
+    """Returns the newest sound checkpoint above the fence and at or below `until`; None if there is none.
 
     A purge would delete the entries up to it.
     """
@@ -185,7 +186,7 @@ def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | No
 
 
 def _first_sound(journal: Journal[Any, Any], marks: Sequence[Mark]) -> Mark | None:
-    """The first sound one of these checkpoints; None if those that are tried are damaged."""
+    """Returns the first of these checkpoints that is sound; None if all that are tried are damaged."""
     tried = marks[: journal.limits.checkpoints_tried]
     return next((mark for mark in tried if is_sound(journal, mark)), None)
 
@@ -208,7 +209,7 @@ def put_fence(journal: Journal[Any, Any], version: int) -> bool:
 
 
 def put_gate(journal: Journal[Any, Any]) -> None:
-    """Makes the next gate, or finds that another purge makes it now, so that each open process lists again.
+    """Makes the next gate, or finds that another purge just makes it, so that each open process lists again.
 
     Call it after the fence, and before anything is deleted.  Raises Unavailable.
     """
@@ -216,7 +217,7 @@ def put_gate(journal: Journal[Any, Any]) -> None:
 
 
 def _put(journal: Journal[Any, Any], name: str, data: bytes) -> None:
-    """Creates an object that all purgers create alike.  Raises Unavailable."""
+    """Creates an object that every purger creates with the same bytes.  Raises Unavailable."""
     for attempt in range(journal.retry.repeats):
         if is_there(journal.store, name, journal.store.create(name, data)):
             return  # reading it back is not enough: it may be visible and not durable
@@ -225,7 +226,8 @@ def _put(journal: Journal[Any, Any], name: str, data: bytes) -> None:
 
 
 def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
-    """Delete the entries up to the fence, and older checkpoints and fences; before the first, make a gate."""
+    """Deletes the entries up to the fence, and older checkpoints and fences.  Makes a gate before the first
+    deletion."""
     make_gate = cache(partial(put_gate, journal))
 
     def delete(names: list[str]) -> None:

@@ -26,7 +26,7 @@ NO_ANSWER = "the store gave no answer"
 
 
 class PutOutcome(enum.Enum):
-    """Whose entry has the version.  GONE: no entry's, because the version was purged."""
+    """Whose entry has the version.  GONE: no writer's, because the version was purged."""
 
     OURS = "ours"
     OTHERS = "others"

@@ -39,10 +39,10 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 NEXT = 2
-"""Entries that a look for news reads first: the next one, and one more, which shows that the next one is lost."""
+"""Entries that `_look` reads first: the next one, and one more, which shows if the next one is lost."""
 
 RESTARTS = 16
-"""Times that a reader starts again because a purge deleted entries while it read."""
+"""How often a reader starts again because a purge deleted entries while it read."""
 
 
 def _only_id(entry: HasId) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ def _keeps_nothing(state: object, now: float) -> frozenset[int]:
 class JournalReader(Generic[E, S]):
     """Reads one journal.  Safe for use from several threads; each sees versions in order.
 
-    `fold(state, version, entry)` must be pure; it may raise Corrupt.  `ids(entry)` are the ids of the changes in an
-    entry; each id occurs once in the history.
+    `fold(state, version, entry)` must be pure; it may raise Corrupt.  `ids(entry)` returns the ids of the
+    changes in an entry; each id occurs once in the history.
     """
 
     store: Store
@@ -71,8 +71,8 @@ class JournalReader(Generic[E, S]):
     format: StateFormat[S] | None = None
     limits: JournalLimits = JOURNAL_LIMITS
     kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
-    """Versions whose checkpoints a purge keeps at a time of the store, in seconds since 1970, though entries around
-    them are gone."""
+    """Returns the versions whose checkpoints a purge keeps, although entries around them are deleted.  It depends
+    on the store's time, in seconds since 1970."""
     gated: bool = False
     """Whether every purger makes gates, as it does from format version `gates.FORMAT` of a lake on."""
     fetch: ReadAll = in_threads
@@ -80,7 +80,7 @@ class JournalReader(Generic[E, S]):
     _damaged: set[str] = field(default_factory=set)
     _newest_at: float = float("-inf")
     _meets_others: bool = False
-    """Whether others had committed since the last look or the last put."""
+    """Whether others had committed since this process last read or wrote."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
@@ -96,7 +96,7 @@ class JournalReader(Generic[E, S]):
         return newest
 
     def _look(self, loaded: LoadedState[S]) -> LoadedState[S]:
-        """The newest state, no older than the moment of the call, from an earlier one."""
+        """Returns the newest state, no older than the moment of the call, by continuing from an earlier one."""
         if not self.store.lists_from_name:
             return self._follow(loaded, window=1)
         asked = self.retry.clock()
@@ -109,11 +109,12 @@ class JournalReader(Generic[E, S]):
         return newest
 
     def _count_gates(self) -> int | None:
-        """The gates there are now; None if a program that makes none may purge this journal."""
+        """Returns the present number of gates; None if a program that makes no gates may purge this journal."""
         return gates.count(self.store, self.name) if self.gated else None
 
     def _by_entries(self, loaded: LoadedState[S]) -> LoadedState[S] | None:
-        """The newest state, by reading the next entries and then the next gate; None if a purge has begun."""
+        """Returns the newest state, by reading the next entries and then the next gate.  Returns None if a purge
+        has begun."""
         if loaded.gates is None:
             return None
         try:
@@ -123,7 +124,7 @@ class JournalReader(Generic[E, S]):
         return None if gates.is_there(self.store, self.name, loaded.gates + 1) else newest
 
     def _first_load(self) -> LoadedState[S]:
-        """The newest state, with nothing in memory.  Raises JournalLost, Corrupt, Unavailable."""
+        """Returns the newest state when none is in memory.  Raises JournalLost, Corrupt, Unavailable."""
         newest = self._open_by_listing() if self.store.lists_from_name else self._open_by_windows()
         if newest.version == 0 and hints.is_begun(self.store, self.name):
             newest = self._follow(self._start(), window=1, remembers=False)  # it may have begun just now
@@ -133,7 +134,7 @@ class JournalReader(Generic[E, S]):
         return newest
 
     def _open_by_windows(self) -> LoadedState[S]:
-        """The newest state, with nothing in memory: HEAD says how many entries to read at once.
+        """Returns the newest state when none is in memory; HEAD says how many entries to read at once.
 
         Raises Corrupt, Unavailable.
         """
@@ -151,7 +152,7 @@ class JournalReader(Generic[E, S]):
         return newest
 
     def load_recent(self) -> LoadedState[S]:
-        """The state in memory if it was the newest a short time ago, otherwise as `load`."""
+        """Returns the state in memory if it was the newest a short time ago, otherwise calls `load`."""
         fresh = CONTENDED_FRESH if self._meets_others else FRESH
         is_fresh = self.retry.clock() - self._newest_at <= fresh
         return (self._sound() if is_fresh else None) or self.load()
@@ -182,10 +183,11 @@ class JournalReader(Generic[E, S]):
         raise self._purged_too_fast()
 
     def _check_history(self, earlier: LoadedState[S], version: int) -> None:
-        """Raises Corrupt if the state that was reached on the way to a version is no part of the newest one.
+        """Raises Corrupt if `earlier`, the state that was reached on the way to a version, is not part of the
+        newest state's history.
 
-        The newest state must know its recent ids: so the last entry that was folded is checked too, though the
-        one that names it was not read, and so is the entry of a checkpoint.
+        The newest state must know the recent ids of `earlier`.  This also checks the last entry that was
+        folded, although the entry that names its checksum was not read, and the entry of a checkpoint.
         """
         newest = self._sound()
         if newest is None or newest.version < version:
@@ -257,7 +259,8 @@ class JournalReader(Generic[E, S]):
             raise
 
     def _parts_at(self, version: int, checksum: int) -> Iterable[SectionPart]:
-        """The state after the entry of a version and checksum (0: any) as rows, without damaged checkpoints."""
+        """Returns the state after the entry of a version as rows, without using damaged checkpoints.  `checksum`
+        is the entry's; 0 means any."""
         loaded = self.load_version(version)
         if loaded is None or self.format is None:
             raise Corrupt(f"{self.name}: the journal does not reach version {version} any more")
@@ -274,8 +277,8 @@ class JournalReader(Generic[E, S]):
         )
 
     def _is_behind(self, loaded: LoadedState[S]) -> bool:
-        """Whether a purge may have deleted entries above `loaded`, or the checkpoint that it rests on, while we
-        were reading."""
+        """Whether a purge may have deleted entries above `loaded`, or the checkpoint that it rests on, while they
+        were read."""
         return self.marks().fence > loaded.floor
 
     def is_purged(self, version: int, *, after: LoadedState[S]) -> bool:
@@ -288,7 +291,8 @@ class JournalReader(Generic[E, S]):
         return self.marks().fence >= version
 
     def _open_by_listing(self) -> LoadedState[S]:
-        """The newest state, with nothing in memory: one listing, the checkpoint, and the entries after it.
+        """Returns the newest state when none is in memory: by one listing, the checkpoint, and the entries after
+        it.
 
         A longer journal is listed from its checkpoint on.  Raises Corrupt, Unavailable.
         """
@@ -301,7 +305,8 @@ class JournalReader(Generic[E, S]):
         return newest or self._follow(start, window=LARGEST_WINDOW, remembers=False)
 
     def _by_listing(self, loaded: LoadedState[S], listed: Listing | None = None) -> LoadedState[S] | None:
-        """The newest state, folded from `loaded` on by one listing; None if the listing cannot show it."""
+        """Returns the newest state, folded from `loaded` on by one listing; None if the listing cannot show
+        it."""
         listed = listed or list_after(self.store, self.name, loaded.version)
         infos = None if listed is None else listed.after(loaded.version, floor=loaded.floor)
         if infos is None:
@@ -318,13 +323,15 @@ class JournalReader(Generic[E, S]):
         return LoadedState(0, self.initial, Recent(limits=self.limits))
 
     def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
-        """The state of the first of these checkpoints that can be read, and why the one before could not be."""
+        """Returns the state of the first of these checkpoints that can be read, and the error of the one before
+        it."""
         few = few_of(usable, limits=self.limits)  # damaged ones count, so that others do not take their place
         marks = [mark for mark in few if self.format and mark.name not in self._damaged]
         return first_restored(marks, self.restore)
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
-        """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.
+        """Returns the newest state that needs no folding: that of the newest readable checkpoint, otherwise the
+        initial one.
 
         Raises NotFound if version `until` is purged, Corrupt if no checkpoint above the fence can be read.
         """
@@ -355,9 +362,9 @@ class JournalReader(Generic[E, S]):
         return after
 
     def _follow(self, loaded: LoadedState[S], *, window: int, remembers: bool = True) -> LoadedState[S]:
-        """The newest state, folded from `loaded` on by reading windows of entries, then looking for a fence.
+        """Returns the newest state: folds windows of entries from `loaded` on, and then checks for a fence.
 
-        If entries after `loaded` were purged, starts again from a checkpoint.
+        If entries after `loaded` were purged, it starts again from a checkpoint.
         """
         for _ in range(RESTARTS):
             try:
@@ -400,8 +407,8 @@ class JournalReader(Generic[E, S]):
         return loaded
 
     def folded(self, loaded: LoadedState[S], stored: StoredEntry[E]) -> LoadedState[S]:
-        """The state after the next entry.  Raises Corrupt if the entry does not fit, or belongs after another
-        one."""
+        """Returns the state after the next entry.  Raises Corrupt if the entry does not fit, or if it names
+        another predecessor."""
         version, entry = loaded.version + 1, stored.entry
         check_link(entry.previous, loaded.checksum, journal=self.name, version=loaded.version)
         return LoadedState(
@@ -421,7 +428,7 @@ class JournalReader(Generic[E, S]):
         return self.fetch(read, names)
 
     def _remember(self, loaded: LoadedState[S], *, at: float | None = None) -> None:
-        """Keep a state that was the newest at a time of the clock; None: now."""
+        """Keeps a state that was the newest at time `at` of the clock; None means now."""
         with self._lock:
             if self._loaded is None or loaded.version >= self._loaded.version:
                 self._loaded, self._newest_at = loaded, self.retry.clock() if at is None else at

@@ -1,9 +1,9 @@
-"""The recent ids: ids of lately committed changes, a pure function of the history.  Every reader knows the same.
+"""The recent ids: ids of lately committed changes, a pure function of the history, so every reader has the same.
 
-A writer gives its change an id before it knows its version.  The recent ids are those of the entries of the current
-generation (`limits.generation_versions` versions) and of the one before.  From them a writer learns its outcome if
-its version was purged or another writer committed its change.  The fold refuses an id that is among them, so none
-is committed twice.  No clock decides which ids are forgotten (decision 10).
+A writer gives its change an id before it knows its version.  The recent ids are those of the entries of the
+current generation (`limits.generation_versions` versions) and of the one before.  From them a writer learns its
+outcome if its version was purged or another writer committed its change.  The fold refuses an entry whose id is
+among them, so no change is committed twice.  No clock decides which ids are forgotten (decision 10).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Recent:
     limits: JournalLimits = JOURNAL_LIMITS
 
     def version_of(self, id: str) -> int | None:
-        """The version of the entry that holds the id, None if the id is not among the recent ones."""
+        """Returns the version of the entry that has the id; None if the id is not among the recent ones."""
         version = self.young.get(id)
         return self.old.get(id) if version is None else version
 
@@ -65,7 +65,8 @@ class Recent:
     def of(
         cls, version: int, items: Iterable[tuple[str, int]], *, limits: JournalLimits = JOURNAL_LIMITS
     ) -> Recent:
-        """The recent ids at a version, from their `items`.  Raises Corrupt if one is of no version up to it."""
+        """Makes the recent ids at a version from their `items`.  Raises Corrupt if an item's version is
+        impossible."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
         current = generation(version, limits=limits)

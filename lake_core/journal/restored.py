@@ -1,4 +1,4 @@
-"""The state that a checkpoint of a journal holds."""
+"""Restores the state that a checkpoint of a journal holds."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def restored(
     limits: JournalLimits,
     on_damage: Callable[[str], None],
 ) -> tuple[LoadedState[S], CheckpointFile]:
-    """The state that a checkpoint holds, and the file that the state reads on from.
+    """Returns the state that a checkpoint holds, and the file, from which the state may read more later.
 
-    `on_damage` is called with the checkpoint's name if damage is found later.  Raises Corrupt if the checkpoint is
-    damaged, or is one of another journal or version; CheckpointGone, Unavailable.
+    `on_damage` is called with the checkpoint's name if damage is found later.  Raises Corrupt if the checkpoint
+    is damaged, or belongs to another journal or version; CheckpointGone, Unavailable.
     """
     file = CheckpointFile(
         store, mark.name, size=mark.size, on_damage=on_damage, check=format.check, limits=limits.checkpoints
@@ -49,7 +49,7 @@ def restored(
 
 
 def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
-    """Those of the checkpoints that a reader tries: all; of too many the first ones and the last one.
+    """Returns the checkpoints that a reader tries: all, or, if they are too many, the first ones and the last one.
 
     The last one is the checkpoint of the fence, which a purge read whole before it put the fence.
     """
@@ -60,7 +60,7 @@ def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
 def first_restored(
     marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
 ) -> tuple[LoadedState[S] | None, LakeError | None]:
-    """The state of the first of these checkpoints that can be read, and why the one before it could not be.
+    """Returns the state of the first of these checkpoints that can be read, and the error of the one before it.
 
     Raises Unavailable.
     """

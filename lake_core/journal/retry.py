@@ -12,19 +12,21 @@ MAX_POLLING_WRITERS = 4
 
 
 FRESH = 30.0
-"""Seconds for which a writer takes the state in memory as the newest.  After that it looks for news first: while it
-wrote a large load, its version may have been taken and purged.  An entry that it then wrote there would not be in
-the history; and if the recent ids do not reach back so far, nothing tells it from a purged entry that was.  So the
-bound is far below the time in which a journal grows by as many entries and is purged (decision 286)."""
+"""Seconds for which a writer uses the state in memory as the newest; after that it first reads news.  While it
+wrote a large load, its version may have been taken and purged.  An entry that it then wrote under this version
+would not be in the history.  And if the recent ids do not reach back that far, it could not be told from an
+entry that was committed and purged.  So the bound is far below the time in which a journal grows by as many
+entries and is purged (decision 286)."""
 
 CONTENDED_FRESH = 0.25
-"""The same for a writer that met entries of others when it looked or wrote last: a lost race costs it five
-requests, and a look one."""
+"""The same for a writer that found entries of others when it last read or wrote: a lost race costs it five
+requests, reading news costs one."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """`races`: versions to try.  `repeats`: requests for one version.  Pauses and clock are in seconds."""
+    """How often and how long a writer tries: `races` versions, and `repeats` requests for one version.  Pauses and
+    clock are in seconds."""
 
     races: int = 1000
     repeats: int = 8
@@ -36,13 +38,14 @@ class Retry:
     jitter: Callable[[], float] = random.random
 
     def pause(self, attempt: int) -> None:
-        """Sleep after the attempt of this index, from 0; twice as long each time, up to `longest_pause`."""
+        """Sleeps after attempt number `attempt`, from 0; twice as long each time, up to `longest_pause`."""
         self.sleep(min(self.longest_pause, self.first_pause * 2 ** min(attempt, 10)) * self.jitter())
 
     def rest(self, answer: float, *, before: int) -> None:
-        """Sleep while the `before` writers ahead commit; each needs a few requests of about `answer` seconds.
+        """Sleeps while the `before` writers ahead commit; each needs a few requests of about `answer` seconds.
 
-        Writers farther back sleep longer, because polling by many writers is what slows the store (decision 24).
+        Writers farther back sleep longer, because polling by many writers is what slows the store (decision
+        24).
         """
         pause = answer * max(1.0, before / MAX_POLLING_WRITERS)
         self.sleep(min(self.longest_rest, max(self.first_pause, pause)) * (0.5 + self.jitter()))

@@ -1,9 +1,8 @@
-"""The time of the store, for work that drops records or forgets tokens and history.
+"""Gets the time of the store, for work that drops records or forgets tokens and history.
 
-A read may go by the clock of its machine: nothing is lost if that is wrong.  What a compaction leaves out, or a
-checkpoint forgets, is gone for all.  So such work asks the store for the time, and compares it with the
-machine's clock.  A small difference is logged; if the difference is large, the work is refused (decision
-161).
+A read may use the clock of its machine: nothing is lost if that is wrong.  But what a compaction leaves out, or
+a checkpoint forgets, is lost for all users.  So such work asks the store for the time, and compares it with the
+machine's clock.  A small difference is logged; if the difference is large, the work is refused (decision 161).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ log = logging.getLogger(__name__)
 
 
 SAID = 60.0
-"""Seconds between the clocks that a warning is worth."""
+"""Seconds of difference between the clocks from which on a warning is logged."""
 
 
 def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
-    """The earlier of the store's time and the machine's, `own`, in seconds since 1970: a moment that is past by
-    both clocks.
+    """Returns the earlier of the store's time and the machine's (`own`), in seconds since 1970: a moment that is
+    past by both clocks.
 
     Writes TAIL again and lists it.  Raises ClocksApart if the clocks differ by more than
     `JournalLimits.clock_skew`, Unavailable.
@@ -42,7 +41,7 @@ def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
 
 
 def earlier(*, own: float, store: float, most: float) -> float:
-    """The earlier of two times; logs it if they differ by a minute.
+    """Returns the earlier of two times; logs a warning if they differ by a minute.
 
     Raises ClocksApart if they differ by more than `most` seconds.
     """

@@ -1,6 +1,6 @@
-"""Reading the entries of a journal in windows: several at once, each checked against its neighbours.
+"""Reads the entries of a journal in windows: several at once, each checked against its neighbours.
 
-Callers: `reader`, whose `read_stored` reads one entry; for `stored`, erasures and rebuilds.
+Called by `reader`, whose `read_stored` reads one entry, and (`stored` alone) by erasures and rebuilds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lake_core.journal.marks import Marks
 from lake_core.store import Store
 
 LARGEST_WINDOW = 64
-"""Entries to read at once, at most: the window doubles up to this while entries are there."""
+"""The most entries that are read at once: the window doubles up to this while entries are found."""
 
 E = TypeVar("E", bound=HasId)
 
@@ -43,7 +43,8 @@ class Entries(Protocol[E]):
 
 
 def backwards(journal: Entries[E], newest: int, *, checksum: int) -> Iterator[tuple[int, E]]:
-    """Versions and their entries, from `newest` back to the newest fence; `checksum` is that of the first.
+    """Yields versions and their entries, from `newest` back to the newest fence; `checksum` is that of the entry
+    `newest`.
 
     Raises Corrupt, Unavailable.
     """
@@ -86,9 +87,9 @@ def between(journal: Entries[E], after: int, until: int) -> Iterator[tuple[int, 
 
 
 def read_window(journal: Entries[E], first: int, count: int) -> list[StoredEntry[E]]:
-    """The entries from version `first` on, at most `count`, up to the first missing one.
+    """Returns at most `count` entries from version `first` on, up to the first missing one.
 
-    Raises Corrupt if one behind that was read, and so none can be the next; Unavailable.
+    Raises Corrupt if an entry after the missing one exists, because then an entry is lost; Unavailable.
     """
     versions = range(first, first + count)
     if journal.store.local_path(journal.name) is not None:
@@ -108,10 +109,10 @@ def read_window(journal: Entries[E], first: int, count: int) -> list[StoredEntry
 def stored(
     journal: Entries[E], *, until: int | None = None
 ) -> Iterator[tuple[int, StoredEntry[E] | Corrupt]]:
-    """The entries that the store lists, with their versions, up to `until` (inclusive; None: all).
+    """Yields the entries that the store lists, with their versions, up to `until` (inclusive; None: all).
 
-    Entries below a fence or behind a hole are among them.  For one that cannot be decoded there is the error.
-    Raises Unavailable.
+    This includes entries below a fence or behind a hole.  In place of an entry that cannot be decoded it yields
+    the error.  Raises Unavailable.
     """
 
     def read(version: int) -> StoredEntry[E] | Corrupt | None:

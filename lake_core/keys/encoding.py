@@ -145,7 +145,8 @@ def from_scalar(scalar: pa.Scalar) -> Value:
 
 
 def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """`from_scalar` of a whole column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead of 59."""
+    """Like `from_scalar`, for a whole column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead
+    of 59."""
     clock = _clock(array.type)
     if clock is None:
         return list(array.to_pylist())
@@ -154,7 +155,8 @@ def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
 
 
 def _clock(kind: pa.DataType) -> tuple[int, int] | None:
-    """The tag of a timestamp, time of day or duration, and how many ticks its second has; None for other types."""
+    """Returns the tag of a timestamp, time of day or duration, and how many ticks its second has; None for other
+    types."""
     if pa.types.is_timestamp(kind):
         return 0x09 if kind.tz else 0x08, TICKS[kind.unit]
     if pa.types.is_time(kind):
@@ -206,7 +208,7 @@ _CLASSES = {
     }.items()
     for kind in kinds
 }
-"""The classes by the id of the Arrow type: this is asked for each field of each object."""
+"""The class of each Arrow type, by the type's id; a table, because it is read for each field of each object."""
 
 
 _CLASS_OF_TAG = {
@@ -230,8 +232,8 @@ def class_of(value: Value) -> str:
 
 
 def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
-    """The values of an encoded key or key prefix, for display; ignores the mark of an open end after a
-    prefix."""
+    """Returns the values of an encoded key or key prefix, for display.  Ignores the byte that marks an open end
+    after a prefix."""
     values: list[Value] = []
     at = 0
     for field in key.fields:

@@ -1,6 +1,6 @@
-"""Half-open ranges of encoded keys: [low, high), with open ends.
+"""Half-open ranges of encoded keys, from `low` (inclusive) to `high` (exclusive), with open ends.
 
-`low` of b"" is open (no key is smaller); `high` of None is open.
+A `low` of b"" is open, because no key is smaller; a `high` of None is open.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ EVERYTHING = KeyRange()
 
 
 def united(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
-    """The same keys as ranges that neither overlap nor touch, ascending; empty ranges are left out."""
+    """Returns ranges with the same keys that neither overlap nor touch, ascending; empty ranges are left
+    out."""
     spans: list[KeyRange] = []
     for span in sorted((span for span in ranges if not span.empty), key=lambda span: span.low):
         last = spans[-1] if spans else None

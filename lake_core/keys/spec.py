@@ -17,7 +17,7 @@ ORDERS = ("asc", "desc")
 """The orders that may follow a field, after a colon."""
 
 WHOLE = "this"
-"""The name of the whole record in other lakes."""
+"""The name that other lakes give to the whole record as a key."""
 
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +44,7 @@ class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def _told(cls, text: str) -> KeyField:
-        """The field; without a known order the whole text is its name."""
+        """Returns the field; if the text does not end in a known order, all of it is the name."""
         name, colon, order = text.rpartition(":")
         if not colon or order.lower() not in ORDERS:
             return cls(text)
@@ -85,8 +85,8 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_footer(cls, text: str) -> PoolKey:
-        """The key from the text that `str` wrote; a name with a colon has no order there.  Raises
-        InvalidInput."""
+        """Returns the key from a text that `str` wrote; there, a name that has a colon is written without an
+        order.  Raises InvalidInput."""
         return cls(tuple(KeyField._told(part.strip()) for part in text.split(",")))
 
     def __str__(self) -> str:
@@ -94,4 +94,4 @@ class PoolKey(msgspec.Struct, frozen=True):
 
 
 ARRIVAL = PoolKey(())
-"""The key of the sub-pools: no fields, hence the order of arrival."""
+"""The key of the sub-pools: it has no fields, which means the order of arrival."""

@@ -1,10 +1,16 @@
 """Typed, frozen, tagged records of the journals, and their bytes.
 
-`transactions` are the actions on a pool's data, `branching` those on its branches and tags, `vacuuming` those on
-objects that may be deleted, `points` those on split points, `pending` those of transactions over several pools,
-`pools` the actions on the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries
-into MessagePack and back.  A record states its guarantees and checks them when it is made.  An unknown action is an
-error ("written by a newer version"); an unknown optional field is ignored.
+    transactions   actions on a pool's data
+    branching      actions on branches and tags
+    vacuuming      actions on objects that may be deleted
+    points         actions on split points
+    pending        actions of transactions over several pools
+    pools          actions on the list of pools
+    conditions     the conditions in such actions
+    codec          entries as MessagePack, and back
+
+A record states its guarantees and checks them when it is made.  An unknown action is an error ("written by a
+newer version"); an unknown optional field is ignored.
 """
 
 from lake_core.records.branching import (

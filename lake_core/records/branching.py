@@ -1,8 +1,10 @@
-"""Actions on branches and tags, and actions that put references and tombstones back (format version 2).
+"""Actions on branches and tags, and actions that add references and tombstones of another state (format version
+2).
 
-`put_reference` and `put_tombstone` bring what another state holds: what a merge takes from a branch, what a revert
-gives back, the difference between an older revision and the newest.  In a merge their sequences are those of the
-merged branch, and the fold lifts them (`history.lift`); everywhere else they are as they will be.
+`put_reference` and `put_tombstone` add what another state has: a merge takes it from a branch, a revert from an
+earlier version; a new branch gets the difference between an older revision and the newest.  In a merge their
+sequences are those of the merged branch, and the fold lifts (renumbers) them (`history.lift`); everywhere else
+they are final.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ SEQUENCE_BYTES = 8
 """Bytes of a sequence in `writes`: little-endian."""
 
 MAX_ORDINAL = 2**31 - 1
-"""The greatest place of an object within its transaction: checkpoints hold it in 32 bits."""
+"""The greatest ordinal of an object within its transaction: checkpoints store it in 32 bits."""
 
 
 class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaults=True):
-    """Gives the branch a reference to an object that it does not hold; fields as those of a reference.
+    """Adds a reference to an object that the branch does not have; the fields are those of a reference.
 
-    In a merge `seq` and `oldest` are sequences of the merged branch, and `applied` is not 0 if all tombstones of
-    the merge were applied to the object.  Guarantees: as those of `add_object`.
+    In a merge `seq` and `oldest` are sequences of the merged branch, and `applied` is not 0 if all tombstones
+    of the merge were applied to the object.  Guarantees: those of `add_object`.
     """
 
     object: str
@@ -55,15 +57,15 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
 
 
 class PutInlined(PutReference, frozen=True, tag="put_inlined", omit_defaults=True):
-    """Gives the branch a reference to an inlined object, whose bytes are `data`.  Guarantees: as `add_inlined`."""
+    """Adds a reference to an inlined object, whose bytes are `data`.  Guarantees: those of `add_inlined`."""
 
 
 class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):
-    """Gives the branch a tombstone of the sequence `seq`, whose other fields are as in `add_tombstone`.
+    """Adds a tombstone of the sequence `seq` to the branch; its other fields are as in `add_tombstone`.
 
-    Version, read version, transaction and time become those of this transaction.  `only`: hides only records from
-    the first to the last of these sequences.  `settled`: the branch keeps it for merges alone.  `replaced_in`: the
-    version from which a replace conflicts with others; 0: this transaction's.
+    It gets the version, read version, transaction and time of this transaction.  `only`: hides only records
+    from the first to the last of these sequences.  `settled`: the branch keeps it only for merges.
+    `replaced_in`: the version from which a replace conflicts with others; 0 means this transaction's.
     """
 
     tombstone: str
@@ -88,7 +90,7 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
 
 
 class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The relation of a restored branch to its parent; `writes` None: they were too many to be merged."""
+    """How a restored branch relates to its parent.  `writes` is None if there were too many to be merged."""
 
     created: int
     merged: int = 0
@@ -101,10 +103,11 @@ class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CreateBranch(msgspec.Struct, frozen=True, tag="create_branch", omit_defaults=True):
-    """Makes the transaction's branch: the parent's references and tombstones at its version `tip`.
+    """Makes the transaction's branch, from the parent's references and tombstones at its version `tip`.
 
-    The other actions of the transaction are the difference to version `at` of the parent, which the branch begins
-    on.  `restored`: the branch was deleted, and exists again.  A draft leaves `tip` and `at` out: the newest.
+    The branch begins on the parent's version `at`; the other actions of the transaction are the difference from
+    `tip` to `at`.  `restored`: the branch was deleted, and exists again.  A draft leaves out `tip` and `at`,
+    which means the newest version.
     """
 
     parent: str
@@ -133,10 +136,10 @@ class EndBranch(msgspec.Struct, frozen=True, tag="end_branch"):
 
 
 class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
-    """Brings the writes of `branch` from its version `since` (exclusive) to `upto` to the transaction's branch.
+    """Brings the writes of `branch` after its version `since`, up to `upto`, to the transaction's branch.
 
-    `writes` are the sequences of these writes on the merged branch, `joined` is the version of its merge before
-    this one.  A draft names only `branch` and `upto`.
+    `writes` are the sequences of these writes on the merged branch.  `joined` is the version of the branch's
+    merge before this one.  A draft names only `branch` and `upto`.
     """
 
     branch: str
@@ -151,15 +154,15 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
 
     @property
     def lifted(self) -> int:
-        """How many sequences the merge lifts."""
+        """How many sequences the merge renumbers."""
         return len(self.writes) // SEQUENCE_BYTES
 
 
 class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
-    """States up to which version `branch` is merged, after a merge was reverted, or that revert was.
+    """States up to which version `branch` counts as merged, after a merge, or the revert of one, was reverted.
 
-    The branch's newest merge was that of `version`.  Now it is merged up to `merged`, by the merge of version
-    `joined`. `writes` are unmerged again, and so are the retired tombstones `settled`.
+    `version` is that of the branch's newest merge.  Now the branch is merged up to `merged`, by the merge of
+    version `joined`.  `writes` are unmerged again, and so are the retired tombstones `settled`.
     """
 
     branch: str
@@ -195,14 +198,15 @@ class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
 
 
 def check_held(object_id: str, *, ordinal: int, sub_pool: str, applied: int) -> None:
-    """Raises Corrupt if no branch can have such a reference to the object."""
+    """Raises Corrupt if no branch can have a reference with these values to the object."""
     check_counts(object_id, applied=applied)
     if not 0 <= ordinal <= MAX_ORDINAL or sub_pool not in ("", *SUB_POOLS):
         raise Corrupt(f"{object_id}: the place {ordinal} in the sub-pool {sub_pool[:80]!r} cannot be")
 
 
 def check_data(object_id: str, data: bytes, *, size: int, inlined: bool) -> None:
-    """Raises Corrupt if the bytes of an inlined object have another size, or if an object on the store has some."""
+    """Raises Corrupt if the bytes of an inlined object have another size, or if an object on the store has inlined
+    bytes."""
     if len(data) != (size if inlined else 0):
         raise Corrupt(f"{object_id}: {len(data)} bytes of an object of {size} bytes lie in the journal")
 

@@ -3,11 +3,11 @@
     "LKJ" 0x02 | CRC-32 of the rest, 4 bytes, big-endian | MessagePack of the entry
     "LKJ" 0x01 | MessagePack of the entry                                                 lakes of version 1
 
-The fourth byte is the version of the framing and of the records; a reader that meets a higher one stops.  A flipped
-bit may turn an entry into another valid one, which deletes other records: the checksum notices that (decision 63).
-The next entry of a journal names the same checksum, so it tells which entry it follows (decision 64).
-Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the same entry is the same
-bytes: golden tests hold them.
+The fourth byte is the version of the framing and of the records; a reader that finds a higher one stops.  A
+flipped bit may turn an entry into another valid one, which deletes other records: the checksum detects that
+(decision 63).  The next entry of a journal names the same checksum, and so states which entry it follows
+(decision 64).  Encoding is deterministic (fields in declared order, maps sorted, defaults left out), so the
+same entry always has the same bytes; golden tests check them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 
 class Codec(Generic[T]):
-    """Encodes and decodes one kind of entry.  Encodes for lakes of a format version; decodes those of all.
+    """Encodes and decodes one kind of entry.  It encodes for lakes of one format version, and decodes entries of
+    all versions.
 
     Lakes of version 3 have the framing of version 2.
     """
@@ -41,11 +42,11 @@ class Codec(Generic[T]):
         self._decoder: msgspec.msgpack.Decoder[Any] = MSGPACK.of(kind)
 
     def encode(self, entry: T) -> bytes:
-        """The stored bytes of the entry.
+        """Returns the stored bytes of the entry.
 
         They are decoded once, because msgspec encodes a value of any type, and an entry that no reader accepts
-        would close its journal to all readers.  Raises InvalidInput for such an entry, and for a text that is not
-        UTF-8.
+        would close its journal to all readers.  Raises InvalidInput for such an entry, and for a text that is
+        not UTF-8.
         """
         try:
             payload = self._encoder.encode(entry)
@@ -60,7 +61,7 @@ class Codec(Generic[T]):
             raise InvalidInput(f"{text!r} is not UTF-8; write it in UTF-8") from error
 
     def decode(self, data: bytes, *, name: str) -> T:
-        """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
+        """Returns the entry in these bytes; `name` is for the message.  Raises Corrupt."""
         payload = unframe(data, name=name)
         with decoding(name, f"damaged ({len(data)} bytes)"):
             try:
@@ -75,7 +76,7 @@ class Codec(Generic[T]):
 
 
 def frame(payload: bytes, *, version: int = VERSION) -> bytes:
-    """The stored bytes around the MessagePack of an entry."""
+    """Returns the stored bytes of an entry, given its MessagePack."""
     checksum = b"" if version < 2 else _checksum(payload)
     return MAGIC + bytes((version,)) + checksum + payload
 
@@ -97,7 +98,7 @@ def unframe(data: bytes, *, name: str) -> memoryview:
 
 
 def checksum_of(data: bytes) -> int:
-    """The CRC-32 of the MessagePack of stored bytes, which `unframe` has accepted."""
+    """Returns the CRC-32 of the MessagePack in stored bytes; `unframe` must have accepted these."""
     return zlib.crc32(memoryview(data)[4:]) if data[3] < 2 else int.from_bytes(data[4 : 4 + CHECKSUM], "big")
 
 

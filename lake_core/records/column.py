@@ -11,10 +11,11 @@ from lake_core.records.decoding import MAX_INTEGER, check_counts
 class Column(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Statistics of one field of one object: bounds in the encoding of keys (ascending), and the number of nulls.
 
-    `low` is at or below every value, `high` at or above.  Long bounds are cut; None if unknown.
-    Guarantees: a bound has at least the byte that says its class.
+    `low` is at or below every value, `high` at or above.  Long bounds are shortened; None if unknown.
+    Guarantees: a bound has at least the byte that names its class.
 
-    No value of it can be part of a cycle, so the garbage collector does not visit the millions of a large pool.
+    No value in it can be part of a cycle, so the garbage collector does not visit it: a large pool has
+    millions.
     """
 
     name: str

@@ -37,7 +37,7 @@ from lake_core.keys.encoding import (
 from lake_core.values.numbers import Op
 
 DEEPEST = 50
-"""Levels that a condition may have, and names that a path may have."""
+"""The most levels of a condition, and the most names in a path."""
 
 Path = tuple[str, ...]
 
@@ -52,7 +52,7 @@ OPS: dict[Op, Callable[[Any, Any], bool]] = {
 
 
 class And(msgspec.Struct, frozen=True, tag="and"):
-    """True if all members are, at least two."""
+    """True if all members (at least two) are true."""
 
     of: tuple[Condition, ...]
 
@@ -61,7 +61,7 @@ class And(msgspec.Struct, frozen=True, tag="and"):
 
 
 class Or(msgspec.Struct, frozen=True, tag="or"):
-    """True if one member is, of at least two."""
+    """True if at least one of its members (at least two) is true."""
 
     of: tuple[Condition, ...]
 
@@ -137,7 +137,7 @@ def members(condition: Condition) -> tuple[Condition, ...]:
 
 
 def check_value(data: bytes) -> Value:
-    """The value in these bytes.  Raises InvalidInput if a condition cannot contain it."""
+    """Returns the value in these bytes.  Raises InvalidInput if a condition cannot contain it."""
     value = decode_value(data)
     if isinstance(value, Instant):
         tag, seconds, _ = value

@@ -1,9 +1,10 @@
-"""msgspec's decoders, one of each type, made by one thread at a time.
+"""msgspec's decoders, one for each type, made by one thread at a time.
 
-msgspec lists the fields of a type when the first decoder of it is made, and runs Python code meanwhile.  A second
-thread that decodes the type then finds a list that is half filled, and the process ends with a segmentation fault
-(seen with msgspec 0.22, when an agent looked at 16 pools at once on a busy machine).  So nothing here decodes by
-`type=`: either a module makes its decoder when it is imported, or it asks `JSON` or `MSGPACK` for one.
+msgspec lists the fields of a type when the first decoder of it is made, and runs Python code meanwhile.  A
+second thread that decodes the type then finds a list that is half filled, and the process ends with a
+segmentation fault (seen with msgspec 0.22, when an agent read 16 pools at once on a busy machine).  So no code
+here decodes with `type=`: either a module makes its decoder when it is imported, or it asks `JSON` or `MSGPACK`
+for one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _MAKING = threading.RLock()
-"""Held while any decoder is made: types share others, as actions share columns."""
+"""Held while any decoder is made, because types share the decoders of their parts, as actions share columns."""
 
 
 class Decoders(Generic[D]):
@@ -29,7 +30,7 @@ class Decoders(Generic[D]):
         self._by_type: dict[Any, D] = {}
 
     def of(self, kind: Any) -> D:
-        """The decoder of a type; the first call makes it."""
+        """Returns the decoder of a type; the first call makes it."""
         decoder = self._by_type.get(kind)
         if decoder is None:
             with _MAKING:
@@ -44,6 +45,6 @@ MSGPACK: Decoders[msgspec.msgpack.Decoder[Any]] = Decoders(msgspec.msgpack.Decod
 
 
 def converted(values: Any, kind: type[T]) -> T:
-    """Plain values as an instance of a type.  Raises msgspec.ValidationError."""
+    """Converts plain values to an instance of a type.  Raises msgspec.ValidationError."""
     MSGPACK.of(kind)  # lists its fields
     return msgspec.convert(values, kind)

@@ -1,10 +1,10 @@
-"""The one boundary around the decoder of a stored thing: it is right, or `Corrupt`, and the message names it.
+"""The one place where stored things are decoded: a stored thing is right, or `Corrupt`, and the message names it.
 
 A writer of one object of a pool may write any bytes there, with right checksums.  msgspec, Arrow, Python's own
-conversions and the guarantees of types each raise classes of their own.  A caller that continues with the next pool
-after a `LakeError` must see none of them (decision 170).  Within `decoding` all of them become `Corrupt`.
+conversions and the guarantees of types each raise classes of their own.  A caller that continues with the next
+pool after a `LakeError` must get none of these (decision 170).  Within `decoding` all of them become `Corrupt`.
 
-Callers: `codec`, `checkpoints`, `history.checkpoint`, `catalog.checkpoint`, and each reader of JSON.
+Called by `codec`, `checkpoints`, `history.checkpoint`, `catalog.checkpoint`, and each reader of JSON.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 class decoding:
-    """Turn every failure within the block into `Corrupt`, in one line: name of the stored thing, and fault.
+    """Turns every failure within the block into `Corrupt`, in one line: name of the stored thing, and fault.
 
-    `what` precedes a library's reason; it is left out if one of our types refused a value, whose message is
-    complete.  `advice` ends the line.
-    Errors of reads of the store pass unchanged: `Unavailable`, `CheckpointGone`, `CheckpointDamaged`.
+    `what` precedes a library's reason; it is left out if one of our types refused a value, because its message
+    is complete.  `advice` ends the line.  Errors from reading the store pass unchanged: `Unavailable`,
+    `CheckpointGone`, `CheckpointDamaged`.
     """
 
     __slots__ = ("_advice", "_name", "_what")

@@ -1,9 +1,9 @@
 """Actions of transactions over several pools (format version 3; docs/transactions.md).
 
-A transaction writes on a branch of its own in each pool.  At its commit each pool gets an entry with `prepare`: a
-promise to merge that branch, the *pending part*.  Then the decision is made, for all pools at once, outside of
-their journals.  An entry with `settle` copies it: a committed part is merged in the same transaction, an aborted
-one is forgotten.
+A transaction writes on a branch of its own in each pool.  At its commit each pool gets an entry with `prepare`:
+a promise to merge that branch, called the *pending part*.  Then the decision is made, for all pools at once,
+outside of their journals.  An entry with `settle` copies the decision into a journal: a committed part is
+merged in the same transaction, an aborted one is forgotten.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from lake_core.records.decoding import check_counts
 
 
 class Prepare(msgspec.Struct, frozen=True, tag="prepare", omit_defaults=True):
-    """The transaction `over` will merge `branch` into `into`, up to its version `upto`, if it is committed.
+    """Promises that the transaction `over` will merge `branch` into `into`, up to its version `upto`, if it is
+    committed.
 
-    `settle_id` is the id of the transaction that settles the part, in each process alike.  `token` will be
-    its token.  A draft leaves `upto` out: the newest.
+    `settle_id` is the id of the transaction that settles the part, the same in every process.  `token` will be
+    its token.  A draft leaves out `upto`, which means the newest version.
     """
 
     over: str
@@ -38,10 +39,10 @@ class Prepare(msgspec.Struct, frozen=True, tag="prepare", omit_defaults=True):
 
 
 class Settle(msgspec.Struct, frozen=True, tag="settle", omit_defaults=True):
-    """The pending part of the transaction `over` ends here.
+    """Ends the pending part of the transaction `over`.
 
-    Committed: this transaction merges it.  `prepared` are the versions of its pending entries, by the ids of the
-    pools.
+    If `over` is committed, this transaction merges the part.  `prepared` are the versions of its pending
+    entries, by the ids of the pools.
     """
 
     over: str

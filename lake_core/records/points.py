@@ -13,11 +13,12 @@ import msgspec
 from lake_core.errors import Corrupt
 
 MAX_POINTS = 100_000
-"""Split points of a pool, at most.  Every state and checkpoint holds them all: at 100 bytes each, 10 MB."""
+"""The most split points of a pool.  Every state and checkpoint holds them all: at 100 bytes each, 10 MB."""
 
 
 class Split(msgspec.Struct, frozen=True, tag="split"):
-    """Adds split points that the pool does not have.  Guarantees: at least one; ascending, distinct, none empty."""
+    """Adds split points that the pool does not have.  Guarantees: at least one point; ascending, distinct, none
+    empty."""
 
     points: tuple[bytes, ...]
 
@@ -26,7 +27,7 @@ class Split(msgspec.Struct, frozen=True, tag="split"):
 
 
 class Join(msgspec.Struct, frozen=True, tag="join"):
-    """Removes split points that the pool has.  Guarantees: as those of `split`."""
+    """Removes split points that the pool has.  Guarantees: those of `split`."""
 
     points: tuple[bytes, ...]
 

@@ -14,7 +14,7 @@ from lake_core.records.decoding import check_counts, check_times
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of a pool.  Key, kind and aggregates never change; name and `settings` may.
 
-    `restored` is the version of the list that restored it last; 0: it was never dropped.
+    `restored` is the version of the list of pools in which it was last restored; 0 if it was never dropped.
     """
 
     id: str
@@ -31,8 +31,8 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         check_counts(f"pool {self.name!r}", restored=self.restored)
 
     def key_of(self, sub_pool: str) -> PoolKey:
-        """The key by which a sub-pool's records are sorted, "" for the pool itself; sub-pools keep the order
-        of arrival."""
+        """Returns the key that sorts a sub-pool's records ("" for the pool itself); sub-pools keep the order of
+        arrival."""
         return ARRIVAL if sub_pool else self.key
 
 
@@ -83,7 +83,7 @@ class DeletePool(msgspec.Struct, frozen=True, tag="delete_pool"):
 
 
 class ForgetPool(msgspec.Struct, frozen=True, tag="forget_pool"):
-    """Says that all objects of a dropped pool are deleted: nothing is left of it."""
+    """Says that all objects of a dropped pool are deleted, so that the list forgets the pool."""
 
     pool_id: str = msgspec.field(name="pool")
 
@@ -112,7 +112,7 @@ class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of the journal of pools.  `time` is in microseconds since 1970.
 
-    `previous` is the checksum of the entry before (`journal.link`).
+    `previous` is the checksum of the entry before it (`journal.link`).
     """
 
     id: str
@@ -127,5 +127,5 @@ class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def written_at(self) -> float:
-        """Its time in seconds since 1970, by the author's clock."""
+        """The entry's time in seconds since 1970, by the author's clock."""
         return self.time / 1e6

@@ -39,11 +39,11 @@ from lake_core.records.points import Join, Split
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
-"""Sequences that the transactions of one entry may have (exclusive)."""
+"""The number of sequences that the transactions of one entry share; every index is below it."""
 
 
 def sequence(version: int, index: int = 0) -> int:
-    """The sequence of the records of a transaction: when they count as written."""
+    """Returns the sequence of a transaction's records, which decides when they count as written."""
     return version * MAX_TRANSACTIONS + index
 
 
@@ -53,12 +53,12 @@ def version_of(sequence: int) -> int:
 
 
 class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=True):
-    """Adds a data object to the branch, in its whole range [low, high).
+    """Adds a data object to the branch, with its whole range from `low` to before `high`.
 
     `ordinal` is the order of arrival within the transaction; `sub_pool` the sub-pool, "" for the pool itself.
     `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records if a compaction wrote the
-    object, which then holds the sequence of each record; None: all have the sequence of this transaction.
-    `applied`: the object holds no record that a tombstone up to this version covers.  `data`: empty, see
+    object, which then stores the sequence of each record; None means that all have the sequence of this
+    transaction.  `applied`: no tombstone up to this version covers a record of the object.  `data`: empty, see
     `AddInlined`.  Guarantees: has records, a size, low < high, and sequences in order.
     """
 
@@ -86,14 +86,14 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
 
 
 class AddInlined(AddObject, frozen=True, tag="add_inlined", omit_defaults=True):
-    """Adds an object whose bytes are `data`: it lies in the journal, and nothing is on the store.
+    """Adds an object whose bytes are `data`: it lies in the journal, and not on the store.
 
-    Guarantees, besides those of `AddObject`: has as many bytes as its size says.
+    Guarantees, besides those of `AddObject`: it has as many bytes as its size says.
     """
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
-    """Removes the branch's reference to an object's range that begins at `low`."""
+    """Removes the branch's reference to the range of an object that begins at `low`."""
 
     object: str
     low: bytes
@@ -103,7 +103,7 @@ class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
 
 
 class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
-    """States that a reference was searched: it holds no record that a tombstone up to version `upto` covers."""
+    """States that a reference was searched: no tombstone up to version `upto` covers a record of it."""
 
     object: str
     low: bytes
@@ -115,13 +115,12 @@ class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
 
 
 class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaults=True):
-    """Hides records with keys in [low, high) that were written before this transaction.
+    """Hides records with keys from `low` to before `high` that were written before this transaction.
 
-    With a condition, only those for which it holds.  `replaces`: the transaction is a replace, which conflicts with
-    overlapping ones.  `self_only`: hides records of this transaction instead, because a replace overtook it.
-    `sub_pool`: hides only records of that sub-pool.  `only`: hides only records from the first to the last of these
-    sequences.
-    Guarantees: a name, and a range that is not empty.
+    With a condition, it hides only records that fulfil it.  `replaces`: the transaction is a replace, which
+    conflicts with overlapping ones.  `self_only`: hides records of this transaction instead, because a replace
+    overtook it.  `sub_pool`: hides only records of that sub-pool.  `only`: hides only records from the first to
+    the last of these sequences.  Guarantees: a name, and a range that is not empty.
     """
 
     tombstone: str
@@ -179,18 +178,18 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
 
 
 class Release(msgspec.Struct, frozen=True, tag="release"):
-    """Gives source files back, so that they may be ingested again: the merge that brought their records was
-    reverted."""
+    """Gives source files back, so that they may be ingested again, after the revert of the merge that brought
+    their records."""
 
     sources: tuple[Source, ...]
 
 
 class Close(msgspec.Struct, frozen=True, tag="close"):
-    """Closes the pool, which is dropped: none but `close` and `reopen` may follow."""
+    """Closes the pool, which is dropped: after it only `close` and `reopen` may follow."""
 
 
 class Reopen(msgspec.Struct, frozen=True, tag="reopen"):
-    """Opens the pool again, which the transaction of version `closed` closed last: it is restored."""
+    """Opens the pool again, because it is restored; the transaction of version `closed` closed it last."""
 
     closed: int
 
@@ -269,10 +268,10 @@ VERSION_3 = (Split, Join, AddInlined, PutInlined, EndBranch, Prepare, Settle)
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     """One atomic change to one branch.
 
-    `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version that
-    the work began on.  `time` is in microseconds since 1970, by the writer's clock.  The same `token` commits
-    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags, split points and what a vacuum
-    does, which belong to no branch.
+    `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version
+    that the work began on.  `time` is in microseconds since 1970, by the writer's clock.  Transactions with the
+    same `token` commit only once.  `metadata` are texts of the writer's own.  `branch` is "" for actions that
+    belong to no branch: tags, split points and vacuums.
     """
 
     id: str
@@ -316,7 +315,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One object of a pool's journal; the writer gives the `id`, by which it recognizes its own entry.
 
-    `previous` is the checksum of the entry before (`journal.link`).
+    `previous` is the checksum of the entry before it (`journal.link`).
     """
 
     id: str

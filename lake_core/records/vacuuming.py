@@ -1,8 +1,9 @@
 """Actions that decide which objects are deleted (format version 2).
 
-They belong to no branch.  An object that a branch gave up is on the list of the removed (`history.removal`).  A
-vacuum takes objects off the list in two steps: it begins, looks at the leases once more, and is confirmed.  From
-then on its objects any process may delete, any number of times.  It ends when they are deleted.
+They belong to no branch.  When a branch gives up an object, it goes to the list of removed objects
+(`history.removal`).  A vacuum takes objects off this list in two steps: it begins, checks the leases once more,
+and is confirmed.  From then on any process may delete its objects, any number of times.  It ends when they are
+deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lake_core.records.decoding import check_counts
 
 
 class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
-    """Raises the floor: from now on no new object with a smaller id than `upto` is committed.
+    """Raises the floor: from now on no new object with an id below `upto` is committed.
 
     `now`: the smallest id of the time of the scan.
     """
@@ -31,7 +32,7 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
     """Puts objects that no branch refers to on the list of removed objects.
 
     `sizes` are their bytes.  `never_read`: no version ever referred to them, so no reader needs them.
-    `scanned`: the scan has looked at all names below it.
+    `scanned`: the scan has seen all names below this one.
     """
 
     objects: tuple[str, ...] = ()
@@ -50,7 +51,8 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
 
 
 class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
-    """Takes objects off the list of the removed; revisions older than their removal may lack them from now on."""
+    """Takes objects off the list of removed objects; from now on, revisions older than their removal may lack
+    them."""
 
     objects: tuple[str, ...]
 
@@ -61,7 +63,8 @@ class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
 
 
 class ConfirmVacuum(msgspec.Struct, frozen=True, tag="confirm_vacuum", omit_defaults=True):
-    """Puts the spared objects of a vacuum back on the list of the removed; the others may be deleted from now on.
+    """Puts the spared objects of a vacuum back on the list of removed objects; the others may be deleted from now
+    on.
 
     `vacuum` is the sequence of the transaction that began it.
     """

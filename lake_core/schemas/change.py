@@ -1,7 +1,7 @@
-"""What records change in the fields of a pool: fields that are new, and fields whose type becomes another one.
+"""Finds what records change in the fields of a pool: new fields, and fields whose type becomes another one.
 
-`holds` says whether a field can take the values of another as they are.  A load reports what it changes, and the
-setting `schema` of a pool may refuse it (decision 250).  Called by `history.fields` and by `loading`.
+`holds` says whether a field can take the values of another one unchanged.  A load reports what it changes, and
+the setting `schema` of a pool may refuse it (decision 250).  Called by `history.fields` and by `loading`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lake_core.values.types import is_json, show_type
 
 @dataclass(frozen=True)
 class FieldChange:
-    """A field that records change: `path` names it, and members of records behind dots.
+    """A field that records change: `path` names it; dots separate the members of records.
 
     `before` is its type so far; None if the field is new.
     """
@@ -29,7 +29,7 @@ class FieldChange:
 
     @property
     def field(self) -> str:
-        """The field of the record that the change is in."""
+        """The top-level field that contains the change."""
         return self.after.name if self.path == self.after.name else self.path.partition(".")[0]
 
     @property
@@ -63,9 +63,10 @@ def holds(field: pa.Field, other: pa.Field) -> bool:
 
 
 def changes(before: pa.Schema, brought: Iterable[pa.Schema]) -> list[FieldChange]:
-    """What records with the schemas `brought` change in the fields `before`; nothing if there were no fields.
+    """Returns what records with the schemas `brought` change in the fields `before`; nothing if there were no
+    fields.
 
-    The marker of deleted records does not count as a field.
+    The column that marks deleted records does not count as a field.
     """
     fields = {field.name: field for field in user_fields(before)}
     if not fields:
@@ -80,7 +81,8 @@ def changes(before: pa.Schema, brought: Iterable[pa.Schema]) -> list[FieldChange
 
 
 def _changes(path: str, before: pa.Field | None, after: pa.Field) -> Iterator[FieldChange]:
-    """The changes of one field, and of the members of its records; the depth of types is limited."""
+    """Yields the changes of one field, and of the members of its records.  Recursive: the depth of types is
+    limited."""
     if before is None:
         yield FieldChange(path, None, after)
     elif holds(before, after):

@@ -1,14 +1,14 @@
 r"""Hidden columns: those that an object has besides the user's fields.
 
-    _seq      the record's sequence: when it counts as written; in every object that a compaction wrote
+    _seq      the record's sequence, which orders it in time; in every object that a compaction wrote
     _place    the ordinal of the record's first object in its transaction; in the same objects
     _deleted  in upsert pools: true if the record is a delete marker, so that its key is absent
-    \0type    the digest of the record's ZNG type, null if only its fields say what it is
+    \0type    the digest of the record's ZNG type, null if only its fields define it
     \0body    the record's ZNG bytes, null with it; both in objects whose format keeps the types of records
 
 All records of a load have the sequence of its transaction, which is not known yet when they are written.  So
-objects of loads have neither `_seq` nor `_place`.  A load with a field of a reserved name is refused.  No field's
-name can hold NUL.
+objects of loads have neither `_seq` nor `_place`.  A load with a field of a reserved name is refused.  No
+field's name can contain NUL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ORDER = pa.schema([(SEQ, pa.int64()), (ORDINAL, pa.int32())])
 TYPE, BODY = "\0type", "\0body"
 
 ROW = pa.schema([(TYPE, pa.binary()), (BODY, pa.binary())])
-"""The columns that keep a record exactly as it came, beside the fields that it has for queries."""
+"""The columns that keep a record in its original form, beside the fields that queries use."""
 
 _RESERVED = (SEQ, ORDINAL)
 _HIDDEN = (*_RESERVED, TYPE, BODY)

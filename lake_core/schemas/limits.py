@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 MAX_NESTING = 32
-"""Levels of records, lists and maps in one field.  With 35 levels every reader works, with 50 none does.  The JSON
-readers of Python and Arrow recurse, and end the process when they recurse too deep (decision 38)."""
+"""Levels of records, lists and maps in one field.  With 35 levels every reader works, with 50 no reader does.  The
+JSON readers of Python and Arrow are recursive, and end the process if the recursion is too deep (decision 38)."""
 
 MAX_COLUMNS = 10_000
 """Distinct fields of a pool's records; a field that holds records counts as the fields inside (`leaves`)."""
@@ -44,7 +44,7 @@ def names_fault(names: Iterable[str]) -> str:
 
 
 def too_deep(name: str) -> str:
-    """The message for a field that is nested too deep."""
+    """Returns the message for a field that is nested too deeply."""
     return f"field {name!r}: nested deeper than {MAX_NESTING} records and lists within one another"
 
 
@@ -83,7 +83,8 @@ LeafPath = tuple[str | None, ...]
 
 
 def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
-    """The fields that hold values; a record is replaced by its own fields, also inside lists and maps."""
+    """Yields the fields that hold values; a record is replaced by its own fields, also inside lists and
+    maps."""
     stack: list[tuple[LeafPath, pa.DataType]] = [
         ((field.name,), field.type) for field in reversed(list(schema))
     ]
@@ -98,7 +99,7 @@ def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
 
 
 class Fields:
-    """Counts the distinct fields of records that come in parts; fields beyond the limit are not added.
+    """Counts the distinct fields of records that arrive in parts; fields beyond the limit are not added.
 
     It is a tree of names: a node without children is a field that holds values.
     """
@@ -112,11 +113,11 @@ class Fields:
 
     @property
     def full(self) -> bool:
-        """Whether there is room for hardly any more fields."""
+        """Whether hardly any more fields can be added."""
         return self.count * 100 >= self.most * 99
 
     def take(self, schema: pa.Schema) -> str:
-        """Add the fields of a schema; returns the first limit that they exceed, "" if they exceed none."""
+        """Adds the fields of a schema.  Returns the first limit that they exceed, "" if they exceed none."""
         if self._last is not None and schema.equals(self._last):
             return ""
         fault = schema_fault(schema) or self.take_paths(leaves(schema))
@@ -143,7 +144,8 @@ class Fields:
         return child
 
     def _adds(self, node: _Names) -> bool:
-        """Whether the newest name of the node is one more: the first inside of a field takes the field's place."""
+        """Whether the newest name of the node adds to the count: the first field inside another one replaces
+        it."""
         return len(node) > 1 or node is self._tree
 
     def _refused(self, top: str | None, added: list[tuple[_Names, str | None]]) -> str:
@@ -159,7 +161,7 @@ class Fields:
         )
 
     def _widest(self, last: str | None) -> str:
-        """What to do about the field that has most of the fields inside."""
+        """Returns what to do about the field with the most fields inside."""
         widths = {name: _width(node) for name, node in self._tree.items()}
         name = max(widths, key=lambda name: widths[name], default=last)
         if widths.get(name, 0) < 2:

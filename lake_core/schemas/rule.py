@@ -15,8 +15,8 @@ from lake_core.records.pools import PoolConfig
 DEFAULT = "last"
 
 ROOM_DIGITS = 12
-"""Digits of a sum that are left for the number of records: 10^12 of the largest values of a key do not overflow
-(decision 53)."""
+"""Digits of a sum that are reserved for the number of records: 10^12 of the largest values of a key do not
+overflow (decision 53)."""
 
 SUM_DIGITS = 38
 """Digits of a sum of integers or decimals."""
@@ -39,7 +39,7 @@ class Rule(msgspec.Struct, frozen=True):
         return self.kind == "append"
 
     def keeps_rows(self, formats: Iterable[str]) -> bool:
-        """Whether records in one of these formats keep their own types (`hidden.ROW`); aggregated ones never
+        """Whether records in one of these formats keep their own types (`hidden.ROW`); aggregated records never
         do."""
         return self.kind != "aggregate" and any(format != PARQUET for format in formats)
 

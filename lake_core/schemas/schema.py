@@ -1,12 +1,12 @@
-"""Uniting schemas: objects with different fields become one table.
+"""Unites schemas, so that objects with different fields become one table.
 
-Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by their
-elements.  If no type holds both (a string here, a number there), the united field is typed JSON, from which every
-value reads back as it was (`log_lake.texts.typed_json`).  Only a pool key cannot change its class.  A declared
-type is never united, because a load refuses data that does not fit it.
+Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by
+their elements.  If no type holds both (a string here, a number there), the united field is typed JSON, from
+which every value reads back unchanged (`log_lake.texts.typed_json`).  Only a pool key cannot change its class.
+A declared type is never united, because a load refuses data that does not fit it.
 
-Uniting is associative and commutative, so the type of a field does not depend on the order of compactions (decision
-51).  Called by scans and compaction; `normalize` gives the small set of types that objects hold.
+Uniting is associative and commutative, so the type of a field does not depend on the order of compactions
+(decision 51).  Called by scans and compaction; `normalize` defines the small set of types that objects hold.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def schema_id(schema: pa.Schema) -> str:
 
 
 def stored_schema(data: bytes) -> pa.Schema:
-    """The schema in bytes of Arrow's IPC form; its names must be text.  Raises Corrupt."""
+    """Returns the schema in bytes of Arrow's IPC form; its names must be text.  Raises Corrupt."""
     try:
         return with_text_names(pa.ipc.read_schema(pa.py_buffer(data)))
     except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -46,9 +46,10 @@ def stored_schema(data: bytes) -> pa.Schema:
 
 
 def with_text_names(schema: pa.Schema) -> pa.Schema:
-    """The schema of a file, after a check of its names.
+    """Returns the schema of a file, after a check of its names.
 
-    Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names only when they are used.
+    Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names only when they are
+    used.
     """
     for _ in leaves(schema):
         pass
@@ -81,7 +82,8 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def unit_remedy(classes: Collection[str]) -> str:
-    """What a user can do if no unit holds all times or durations of these classes; "" for other values."""
+    """Returns what a user can do if no unit holds all times or durations of these classes; "" for other
+    values."""
     match sorted(classes):
         case ["timestamp"] | ["timestamp with zone"]:
             reach = "years before 1678 and after 2261"
@@ -93,7 +95,7 @@ def unit_remedy(classes: Collection[str]) -> str:
 
 
 def _with_shared_mark(united: pa.Field, a: pa.Field, b: pa.Field) -> pa.Field:
-    """The united field without the mark of a ZNG type, unless both fields have the same one."""
+    """Returns the united field.  It keeps the mark of a ZNG type only if both fields have the same one."""
     marks = united.metadata or {}
     if ZNG_MARK not in marks or (a.metadata or {}).get(ZNG_MARK) == (b.metadata or {}).get(ZNG_MARK):
         return united
@@ -133,9 +135,9 @@ def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _reaches(kind: pa.DataType, finer: pa.DataType) -> bool:
-    """Whether the finer unit holds every value that objects hold in the type.
+    """Whether the finer unit can hold every value that objects may hold in the type.
 
-    Objects hold timestamps of the years 1 to 9999 and any duration; nanoseconds reach from 1677 to 2262 only.
+    Objects hold timestamps of the years 1 to 9999 and any duration; nanoseconds reach only from 1677 to 2262.
     """
     return bool(kind.unit == finer.unit or (pa.types.is_timestamp(kind) and finer.unit != "ns"))
 
@@ -156,10 +158,10 @@ def _unite_numbers(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
-    """Sums of an aggregate pool, united: exact numbers stay exact; with doubles they become doubles, if no digit of
-    a whole number is lost.
+    """Unites sums of an aggregate pool.  Exact numbers stay exact; with doubles they become doubles, if no digit
+    of a whole number is lost.
 
-    Doubles and decimals with digits behind the point do not unite, because such a sum would be neither (decision
+    Doubles and decimals with digits after the point do not unite, because such a sum would be neither (decision
     53).
     """
     wide = is_wide(a) or is_wide(b)
@@ -174,7 +176,7 @@ def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _scale(kind: pa.DataType) -> int | None:
-    """Digits behind the point of an exact number's type; None for other types."""
+    """Returns the digits after the point of an exact number's type; None for other types."""
     if pa.types.is_integer(kind):
         return 0
     return int(kind.scale) if pa.types.is_decimal(kind) else None
@@ -185,7 +187,7 @@ def _is_summable(kind: pa.DataType) -> bool:
 
 
 def _signed_if_narrow(field: pa.Field, other: pa.Field) -> pa.Field:
-    """The field; unsigned 64-bit integers beside signed ones become signed, if none is beyond 2^53."""
+    """Returns the field.  Unsigned 64-bit integers beside signed ones become signed, if none is beyond 2^53."""
     narrow = pa.types.is_uint64(field.type) and not is_wide(field)
     return field.with_type(pa.int64()) if narrow and pa.types.is_signed_integer(other.type) else field
 
@@ -202,7 +204,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _unite_nested(a: pa.Field, b: pa.Field) -> pa.Field | None:
-    """Records field by field, lists and maps by their elements; marks inside are united too."""
+    """Unites records field by field, and lists and maps by their elements, including the marks inside."""
     if pa.types.is_struct(a.type) and pa.types.is_struct(b.type):
         return a.with_type(pa.struct(unite_schemas([pa.schema(list(a.type)), pa.schema(list(b.type))])))
     if pa.types.is_list(a.type) and pa.types.is_list(b.type):

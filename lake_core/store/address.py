@@ -1,7 +1,8 @@
-"""The address of a store: all that another process needs to open the same one.
+"""The address of a store: what another process needs to open the same one.
 
-A Spark task opens the store of its driver by it.  A URI alone is not enough if the driver was given credentials as
-options, for example from a connection of Airflow: the workers would look for credentials of their own.
+A Spark task uses it to open the store of its driver.  A URI alone is not enough if the driver was given
+credentials as options, for example from a connection of Airflow: the workers would search for credentials of
+their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from lake_core.store.port import Store
 
 @dataclass(frozen=True)
 class Address:
-    """`options` may hold secrets: they are not shown, and must not be logged."""
+    """The URI and options of a store.  `options` may hold secrets: they are not shown, and must not be
+    logged."""
 
     uri: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -1,7 +1,8 @@
-"""What an open store was asked for, and what was done with it: counts, and seconds by phase of work.
+"""Counts what an open store was asked for, and what was done with it; and the seconds by phase of work.
 
-The guard of a store counts the calls of the port.  A store on a server counts what it sends instead, with all
-repeats (`log_lake.stores.sends`).  Each open store has one meter, and all add to the totals of the process.
+The guard of a store counts the calls of the port.  A store on a server counts the requests that it sends
+instead, with all repeats (`log_lake.stores.sends`).  Each open store has one meter, and all add to the totals
+of the process.
 
 A call takes less than a microsecond, because every request of every writer makes one (decision 394).
 """
@@ -17,15 +18,15 @@ READS, LISTS, WRITES, DELETES, RECEIVED, SENT, COMMITS, RACES_LOST = range(8)
 """What a meter counts: requests by kind, bytes from and to the store, commits to pools, races lost at these."""
 
 _LOCK = threading.RLock()
-"""Of all meters: each change concerns the totals of the process, too.  A finalizer that runs while it is held may
-count a request of its own."""
+"""One lock for all meters, because each change concerns the totals of the process, too.  It is reentrant: a
+finalizer that runs while it is held may count a request of its own."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Requests by kind, bytes from and to the store, commits to pools and races lost at these.
+    """Requests by kind, bytes from and to the store, commits to pools, and races lost at these.
 
-    `seconds` by phase, as `load.read`; phases of threads that work at the same time are summed.
+    `seconds` are by phase, such as `load.read`; phases of threads that work at the same time are summed.
     """
 
     reads: int = 0
@@ -51,7 +52,7 @@ class Counts:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Everything but the seconds, in the order of the fields."""
+        """All counts except the seconds, in the order of the fields."""
         return tuple(getattr(self, name) for name in _NUMBERS)
 
     def __add__(self, other: Counts) -> Counts:
@@ -73,19 +74,19 @@ def _combined(one: Counts, other: Counts, sign: int) -> Counts:
 
 
 class Meter:
-    """Counts of one store, for several threads."""
+    """Counts for one store; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._own, self._seconds = [0] * len(_NUMBERS), dict[str, float]()
 
     def count(self, what: int, number: int = 1) -> None:
-        """Add to one of the counts (`READS`, ...)."""
+        """Adds to one of the counts (`READS`, ...)."""
         with _LOCK:
             self._own[what] += number
             PROCESS._own[what] += number
 
     def request(self, kind: int, size: int, direction: int) -> None:
-        """Add a request of a kind that moved `size` bytes in a direction (`RECEIVED`, `SENT`)."""
+        """Adds a request of a kind that moved `size` bytes in a direction (`RECEIVED`, `SENT`)."""
         own, process = self._own, PROCESS._own
         with _LOCK:
             own[kind] += 1
@@ -94,14 +95,14 @@ class Meter:
             process[direction] += size
 
     def took(self, phase: str, seconds: float) -> None:
-        """Add seconds of a phase of work."""
+        """Adds seconds of a phase of work."""
         own, process = self._seconds, PROCESS._seconds
         with _LOCK:
             own[phase] = own.get(phase, 0.0) + seconds
             process[phase] = process.get(phase, 0.0) + seconds
 
     def add(self, counts: Counts) -> None:
-        """Add what another process counted for this one."""
+        """Adds what another process counted for this one."""
         for what, number in enumerate(counts.numbers):
             self.count(what, number)
         for phase, seconds in counts.seconds.items():
@@ -124,7 +125,8 @@ def meter_of(store: object) -> Meter:
 
 
 def own_meter(store: object) -> Meter | None:
-    """The meter of a store, or of the one behind it, that counts its requests itself; None if none does."""
+    """Returns the meter of a store, or of the one behind it, if it counts its requests itself; otherwise
+    None."""
     while store is not None:  # bounded by the stores that stand in front of each other
         own = getattr(store, "meter", None)
         if isinstance(own, Meter):

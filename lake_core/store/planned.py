@@ -1,7 +1,8 @@
-"""Plans of reads: a reader says which byte ranges of an open object it needs next.
+"""Plans reads: a reader says which byte ranges of an open object it needs next.
 
-An object on a server fetches planned ranges side by side (`log_lake.stores.ranges`, decision 243).  A file of this
-machine needs no plan, and the functions here leave it alone.  Callers: the readers of checkpoints and data objects.
+An object on a server fetches planned ranges side by side (`log_lake.stores.ranges`, decision 243).  A file of
+this machine needs no plan, and the functions here leave it alone.  Called by the readers of checkpoints and
+data objects.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import pyarrow as pa
 
 REQUEST = 8 << 20
-"""Bytes that one request asks for, at most, unless a single range is longer: memory holds two of them."""
+"""The most bytes that one request asks for, unless a single range is longer: memory holds two of them."""
 
 
 class Range(NamedTuple):
@@ -27,23 +28,25 @@ class Planned(Protocol):
     """An open object whose reads can be planned."""
 
     def fetch_tail(self, share: int) -> None:
-        """Fetch the end of the object, or all of a small one, within `share` bytes; the next reads begin there."""
+        """Fetches the end of the object, or all of a small one, within `share` bytes; the next reads begin
+        there."""
 
     def plan(self, ranges: Iterable[Range], *, share: int, keeps: bool = False) -> None:
-        """Fetch these ranges next; a request has at most `share` bytes.  With `keeps`, what is here stays."""
+        """Fetches these ranges next, with at most `share` bytes per request.  With `keeps`, earlier bytes
+        stay."""
 
     def drop_planned(self) -> None:
-        """Drop all but the end of the object, if it was fetched."""
+        """Drops everything except the end of the object, if that was fetched."""
 
     def forget(self) -> None:
-        """Drop what a cache holds of the object."""
+        """Drops what a cache holds of the object."""
 
     def release(self, before: int) -> None:
-        """Drop what lies before this position."""
+        """Drops the bytes before this position."""
 
 
 def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
-    """Fetch the end of an object on a server; a file of this machine needs no plan."""
+    """Fetches the end of an object on a server; does nothing for a file of this machine."""
     if isinstance(file, Planned):
         file.fetch_tail(share)
 
@@ -51,31 +54,32 @@ def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
 def plan(
     file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
 ) -> None:
-    """Plan reads of an object on a server, which hold about twice `share` bytes; other files need no plan."""
+    """Plans reads of an object on a server, which hold about twice `share` bytes; does nothing for other
+    files."""
     if isinstance(file, Planned):
         file.plan(ranges(), share=share, keeps=keeps)
 
 
 def chunk_range(column: Any) -> Range:
-    """Where the bytes of a column of a row group are, by the footer of a Parquet file."""
+    """Returns the byte range of a column of a row group, from the footer of a Parquet file."""
     starts = (column.dictionary_page_offset, column.data_page_offset)
     begin = min(at for at in starts if at is not None)
     return Range(begin, begin + column.total_compressed_size)
 
 
 def drop_planned(file: pa.NativeFile) -> None:
-    """Drop all but the end of an object on a server, if it was fetched."""
+    """Drops everything except the end of an object on a server, if that was fetched."""
     if isinstance(file, Planned):
         file.drop_planned()
 
 
 def forget(file: pa.NativeFile) -> None:
-    """Drop what a cache holds of an object on a server: what was read of it is damaged."""
+    """Drops what a cache holds of an object on a server, because it is damaged."""
     if isinstance(file, Planned):
         file.forget()
 
 
 def release(file: pa.NativeFile, before: Callable[[], int]) -> None:
-    """Drop what lies before a position of an object on a server."""
+    """Drops the bytes before a position of an object on a server."""
     if isinstance(file, Planned):
         file.release(before())

@@ -48,7 +48,8 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_size(where: str, size: int, *, most: int) -> None:
-    """Raises Corrupt if an object of so many bytes would be read whole, which such an object never has."""
+    """Raises Corrupt if an object with so many bytes would be read whole: no valid object of its kind is as
+    large."""
     if size > most:
         raise Corrupt(f"{where}: {size:,} bytes; such an object has at most {most:,}")
 
@@ -64,9 +65,9 @@ class Created(enum.Enum):
 class ObjectInfo(NamedTuple):
     """A listed object: its name, its size in bytes, and when it was written, in seconds since 1970.
 
-    `modified` is the store's own clock, in seconds or finer.  Ages of objects are differences of two such times, so
-    that no clock of a writer decides them.  Two objects that had one name and different bytes have different tags
-    (`tag`: S3's ETag, Google's generation); it is empty if the store gives none.
+    `modified` is from the store's own clock, in seconds or finer.  Ages of objects are differences of two such
+    times, so that no clock of a writer decides them.  `tag` (S3's ETag, Google's generation) differs between
+    two objects that had one name and different bytes; it is empty if the store gives none.
     """
 
     name: str
@@ -87,50 +88,51 @@ class Store(Protocol):
         """Whether `list` with `after` is one cheap request, however many objects come before that name."""
 
     def get(self, name: str) -> bytes | None:
-        """All bytes of the object, None if it does not exist.
+        """Returns all bytes of the object; None if it does not exist.
 
-        Raises Corrupt if it has more than `naming.most_bytes`: its writer chooses its size, and each process that
-        reads it would need as much memory.
+        Raises Corrupt if it has more than `naming.most_bytes`: its writer chooses its size, and each process
+        that reads it would need as much memory.
         """
 
     def get_listed(self, info: ObjectInfo) -> bytes | None:
-        """All bytes of the object that was listed; None if it is gone or another one has its name.
+        """Returns all bytes of the object that was listed; None if it is gone or another one has its name.
 
-        None, without a request, if it was listed without a tag.
+        Returns None, without a request, if it was listed without a tag.
         """
 
     def create(self, name: str, data: bytes) -> Created:
-        """Create the object if it does not exist; YES means that it is durable.  `data` is never empty.
+        """Creates the object if it does not exist; YES means that it is durable.  `data` is never empty.
 
         Raises Unavailable if nothing was written, NoCreate if the store does not support such a request.
         """
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
-        """Write or overwrite a hint; with `durable` it outlives a crash of the machine once this returns."""
+        """Writes or overwrites a hint.  With `durable` it survives a crash of the machine once this returns."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         """The objects below the folder `prefix` with names greater than `after`, by name."""
 
     def delete(self, name: str) -> None:
-        """Remove the object; does nothing if it does not exist."""
+        """Deletes the object; does nothing if it does not exist."""
 
     def delete_all(self, names: Sequence[str]) -> None:
-        """Remove the objects, many in a request if the store can; names that do not exist are skipped.
+        """Deletes the objects, many in a request if the store can; names that do not exist are skipped.
 
-        Raises Unavailable if some may remain; the others are removed, and a repeated call removes the rest.
+        Raises Unavailable if some may remain; the others are deleted, and a repeated call deletes the rest.
         """
 
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
-        """The object, opened for reading at any position; `size` in bytes, if the caller knows it.
+        """Opens the object for reading at any position; `size` in bytes, if the caller knows it.
 
-        Raises FileNotFoundError if it does not exist; on a server with a known size at the first read.
+        Raises FileNotFoundError if it does not exist.  On a server, with a known size, the first read raises it
+        instead.
         """
 
     def local_path(self, name: str) -> str | None:
-        """The path of the object's file, None if the store's objects are not files of this machine."""
+        """Returns the path of the object's file; None if the store's objects are not files of this machine."""
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """A new object, opened for writing under a name that no other writer uses.
+        """Opens a new object for writing, under a name that no other writer uses.
 
         It appears, whole and durable, when the block ends, and not at all if the block raises.
         """

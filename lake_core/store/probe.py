@@ -1,11 +1,12 @@
-"""Whether a store keeps its promise of create-only puts.
+"""Tests whether a store keeps its promise of create-only puts.
 
-`probe_create` asks once, when a lake is created: it creates one name twice.  A store that answers yes twice
-overwrites silently, and two writers of one entry would destroy each other's commits.  The probe does not find a
-store that overwrites only in races.
+`probe_create` tests once, when a lake is created: it creates one name twice.  A store that answers yes twice
+overwrites silently, and two writers of one entry would destroy each other's commits.  The probe does not detect
+a store that overwrites only in races.
 
-`is_there` asks after an "exists".  Some stores, and proxies in front of them, answer so (412) though they have no
-such object.  A writer that believed this answer would continue without its fence, its lease or its file.
+`is_there` checks an answer of "exists".  Some stores, and proxies in front of them, answer so (412) although
+they have no such object.  A writer that believed this answer would continue without its fence, its lease or its
+file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DENIES = (
     "the store refused to create this object because it exists, and says that it does not exist when it is read. A "
     "store, or a cache or proxy in front of it, that answers so cannot hold a lake: check it"
 )
-"""The message about a store that gave such an answer."""
+"""The message about a store that answered "exists" without having the object."""
 
 
 def is_there(store: Store, name: str, created: Created) -> bool:
@@ -59,7 +60,7 @@ def probe_create(store: Store, *, name: str) -> None:
 
 
 def creates_once(store: Store, *, name: str) -> bool:
-    """Whether `probe_create` finds no fault; for a store that has a lock in front.  Raises Unavailable."""
+    """Whether `probe_create` finds no fault; for a store that is used under a lock.  Raises Unavailable."""
     try:
         probe_create(store, name=name)
     except NoCreate:
@@ -72,4 +73,4 @@ ONLY_THE_LOCK = (
     "apart. A writer that loses its lock while its write is on the way may overwrite the commit of another, and "
     "the pool is then Corrupt. If that must not happen, take a store with a create-only write (docs/protocol.md)"
 )
-"""The warning about a lake on such a store."""
+"""The warning about a lake on a store that overwrites."""

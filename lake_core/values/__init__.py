@@ -2,8 +2,8 @@
 
     types        the names that users give to types, and the marks of fields
     numbers      the result of a comparison between values of two classes
-    units        lengths of the units of sizes and durations
+    units        the factors of the units of sizes and durations
 
-The classes of values, and their bytes, are `keys.encoding`'s.  `log_lake.texts` reads and shows values as text,
-`log_lake.columns` works on whole columns.  Everything here is pure.
+`keys.encoding` defines the classes of values, and their bytes.  `log_lake.texts` reads and shows values as
+text, `log_lake.columns` works on whole columns.  Everything here is pure.
 """

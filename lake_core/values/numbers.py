@@ -1,9 +1,9 @@
-"""A comparison with a value of one class, turned into one for values of another class; pure.
+"""Turns a comparison with a value of one class into one for values of another class; pure.
 
-Numbers (integers and doubles) compare with decimals by the shortest text of a double, as it is shown.  So `x >
-0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in one field.  Values
-of other
-classes do not compare with each other.  Called by `conditions.classwise` and `texts.classes`.
+Numbers (integers and doubles) compare with decimals by the shortest text of a double, which is also how it is
+shown.  So `x > 0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in
+one field.  Values of other classes do not compare with each other.  Called by `conditions.classwise` and
+`texts.classes`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from lake_core.keys.encoding import DECIMAL_DIGITS, FRACTION_DIGITS, Value, clas
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 
 _ABOVE_ALL = frozenset({"!=", "<", "<="})
-"""The comparisons that are true of every value if the other side is above all values."""
+"""The comparisons that are true for every value if the other side is greater than all values."""
 
 _BELOW_ALL = frozenset({"!=", ">", ">="})
 _WHOLE = 2**53
-"""From here on all doubles are whole."""
+"""Doubles of at least this size are all whole."""
 
 
 def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
-    """`x op value` for an x of the class: the comparison to make, or the answer for every x.
+    """Returns what `x op value` means for an x of the class `kind`: the comparison to make, or the answer for
+    every x.
 
-    `value` is not null.  None: the classes do not compare.
+    `value` must not be null.  Returns None if the classes do not compare.
     """
     own_class = class_of(value)
     if own_class == kind:
@@ -75,7 +76,8 @@ def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | boo
 
 
 def _floored(op: Op, below: Value, *, exact: bool) -> tuple[Op, Value] | bool:
-    """The comparison by the next value of the other class at or below; none lies between the two."""
+    """Returns the comparison with the next value of the other class at or below; no value of that class lies
+    between the two."""
     if exact:
         return op, below
     if op in ("=", "!="):

@@ -16,13 +16,14 @@ JSON_MARK = {b"lake.type": b"json"}
 """Metadata of a string field that holds JSON."""
 
 WIDE_MARK = {b"lake.wide": b"1"}
-"""Metadata of an integer field with values that a double cannot hold, or of times that nanoseconds cannot."""
+"""Metadata of an integer field with values that a double cannot hold, or of a time field with values that
+nanoseconds cannot."""
 
 SUM_MARK = {b"lake.sum": b"1"}
 """Metadata of a field that an aggregate pool sums: it has room for the sums of many records."""
 
 ZNG_MARK = b"lake.zng"
-"""Metadata of a field, or of a schema: the ZNG type of its values, if the Arrow type does not say all of it
+"""Metadata of a field, or of a schema: the ZNG type of its values, if the Arrow type does not fully describe it
 (decision 62)."""
 
 _NAMED: dict[str, pa.DataType] = {
@@ -57,7 +58,7 @@ def is_json(field: pa.Field) -> bool:
 
 
 def is_wide(field: pa.Field) -> bool:
-    """Whether the field holds values that a wider relative of its type does not hold."""
+    """Whether the field has values that a wider type of the same kind cannot hold."""
     return bool(field.metadata and field.metadata.get(b"lake.wide") == b"1")
 
 

@@ -1,7 +1,7 @@
-"""The units of sizes and durations, as people write them in settings, options of stores and environments.
+"""The units of sizes and durations, as people write them in settings, options of stores and environment variables.
 
-Which of them a text may have is up to its reader: each has a pattern of its own.  Called by the types of settings
-and by the options of stores.
+Each reader of such a text decides which units it accepts, by a pattern of its own.  Called by the types of
+settings and by the options of stores.
 """
 
 from __future__ import annotations
