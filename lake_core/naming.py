@@ -26,8 +26,8 @@ SUB_POOLS = (NOKEY, REJECTED)
 
 
 SMALL, LARGEST = 1 << 20, 1 << 30
-"""Bytes that a hint, a lease or a note has at most, and any other object that is read whole.  A lease with the
-largest metadata has half of `SMALL`."""
+"""The most bytes of a hint, a lease or a note, and the most of any other object that is read whole.  A lease with
+the largest metadata has half of `SMALL`."""
 
 _SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", LAKE_FILE)
 

@@ -25,7 +25,8 @@ TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.typ
 FREE = 1 << 28
 """Bytes that the kept rows of any checkpoint may hold, whatever its size."""
 TIMES, LARGE = 1_000, 1 << 30
-"""Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152), up to `LARGE`."""
+"""A larger limit for large checkpoints: this many times its bytes, as for files that are loaded (decision 152), up
+to `LARGE`."""
 FEW_TIMES = 20
 """The limit for the largest checkpoints: this many times the bytes, without a maximum."""
 

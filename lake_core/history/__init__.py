@@ -1,8 +1,10 @@
 """The history of one pool: transactions that are committed to branches, and the states they fold into.
 
-`snapshot` holds the references of a branch, in columns; `fold` folds entries into the state of all branches;
-`rebase` decides, purely, what becomes of a draft on a newer state than its read version; `group_commit` proposes
-the draft, with the requests of other writers, until its outcome is known; `history` is the entry point.
+snapshot       the references of a branch, in columns
+fold           folds entries into the state of all branches
+rebase         decides, purely, how a draft (a transaction not committed yet) fits the newest state
+group_commit   proposes the draft, with the requests of other writers, until its outcome is known
+history        the entry point
 """
 
 from lake_core.history.draft import Draft

@@ -1,19 +1,19 @@
 """Activity notes: `activity/<pool id>`, an object that says that a writer is working on the pool.
 
 Agents and triggers watch many pools.  They list the notes, one request for a thousand pools, and skip the pools
-in which nothing was written since their last look.  The time of a note is the store's.
+in which nothing was written since they last read them.  The time of a note is the store's.
 
 A writer writes the note before it commits, and again after `RENEW` seconds.  If that time ends during a commit,
-it writes the note after the commit too.  So every entry is at most `RENEW` seconds younger than its pool's note.
-A reader that looked more than `RENEW` seconds after the note, and `SKEW` for the difference of clocks, has seen
-the entry.
+it writes the note after the commit too.  So every entry is at most `RENEW` seconds younger than its pool's
+note.  A reader that read the pool more than `RENEW` seconds after the note, and `SKEW` for the difference of
+clocks, has seen the entry.
 
-A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
-commit of more than `RENEW` seconds.  A pool without a note is looked at, and every reader looks at all pools
-from time to time.  If the store refuses a note, the writer deletes the older note, which would wrongly say that
-nothing was written.  If the store refuses that too, the writer logs a warning.
+A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after
+a commit that took more than `RENEW` seconds.  A pool without a note is always read, and every reader reads all
+pools from time to time.  If the store refuses a note, the writer deletes the older note, which would wrongly
+say that nothing was written.  If the store refuses that too, the writer logs a warning.
 
-Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have none.
+Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have no note.
 Readers: `agents.quiet`, `lake.watch`.
 """
 
@@ -35,7 +35,7 @@ SKEW = 900.0
 """Seconds by which the clocks of a reader and of the store may differ; S3 refuses requests beyond that."""
 
 PAGE, READS_A_PAGE = 1_000, 12
-"""Names in one answer of a listing, and the reads that cost as much, by the prices of S3."""
+"""Names in one answer of a listing, and how many reads cost as much as a listing, by the prices of S3."""
 
 
 class ActivityNote:
@@ -50,7 +50,7 @@ class ActivityNote:
         """Why the store did not take the note when it was written last; None if it did."""
 
     def keep(self) -> bool:
-        """Write the note unless a recent one exists; returns whether one exists now.
+        """Writes the note unless a recent one exists.  Returns whether one exists now.
 
         If the store refuses, the next call tries again.
         """
@@ -63,7 +63,7 @@ class ActivityNote:
         return self._written is not None
 
     def _withdraw(self) -> None:
-        """Delete the note, so that the pool is looked at."""
+        """Deletes the note, so that agents read the pool."""
         self._kept_by_store = None
         try:
             self._store.delete(naming.activity(self._pool_id))
@@ -71,7 +71,7 @@ class ActivityNote:
             self._kept_by_store = error
 
     def warn(self) -> None:
-        """Call this after a write.  If the store refuses to delete an older note, log a warning once."""
+        """Logs a warning, once, if the store refused to delete an older note.  Called after each write."""
         if self._kept_by_store is not None and not self._has_warned:
             log.warning(
                 "%s: this note of the pool can be neither written nor deleted, so agents may look at it up to a "
@@ -83,7 +83,7 @@ class ActivityNote:
 
 
 def write_note(store: Store, pool_id: str) -> Unavailable | None:
-    """Write the note of a pool now; returns why the store did not take it, None if it did."""
+    """Writes the note of a pool now.  Returns the error if the store refuses it, otherwise None."""
     try:
         store.put(naming.activity(pool_id), b"\n", durable=True)
     except Unavailable as error:
@@ -92,9 +92,9 @@ def write_note(store: Store, pool_id: str) -> Unavailable | None:
 
 
 def read_notes(store: Store) -> dict[str, float] | None:
-    """When the note of each pool was written, by the pool's id, in seconds since 1970 by the store's clock.
+    """Returns, by pool id, when each note was written, in seconds since 1970 by the store's clock.
 
-    None if they cannot be read: then every pool is looked at.
+    Returns None if they cannot be read: then every pool must be read.
     """
     try:
         return {naming.noted_pool(info.name): info.modified for info in store.list(naming.ACTIVITY)}
@@ -109,9 +109,10 @@ def listing_pays(*, reads: int, notes: int) -> bool:
 
 
 def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:
-    """Whether nothing was written to the pool since a time, in seconds since 1970, at which it was looked at.
+    """Whether nothing was written to the pool after `since`, the time in seconds since 1970 at which the caller
+    read it.
 
-    `notes` were read after that time.
+    `notes` must be read after that time.
     """
     written = notes.get(pool_id)
     return written is not None and written + RENEW + SKEW <= since

@@ -1,4 +1,4 @@
-"""The reference, and the tombstone, that a branch will hold for an action that adds one; called by `fold`."""
+"""Makes the reference, or the tombstone, that a branch gets from an action that adds one; called by `fold`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The maps of a state that read from its checkpoint: an entry is read from the file only when it is needed.
+"""The maps of a state that read from its checkpoint: an item is read from the file only when it is needed.
 
-Opening a pool does not read them.  A `LayeredMap` puts newer entries above them (decision 11).
+Opening a pool does not read them.  A `LayeredMap` puts newer items above them (decision 11).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lake_core.records import Source
 from lake_core.records.decoders import MSGPACK
 
 TOKEN, SOURCE, REMOVED = "token", "source", "removed"
-"""Their sections of the file."""
+"""The sections of the file that hold these maps."""
 
 _REMOVAL = ("seq", "applied", "size")
 
@@ -57,7 +57,8 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
         return self.file.decoded(find)
 
     def between(self, first: str, end: str, *, branch: str) -> list[tuple[str, Ingested]]:
-        """The sources of a branch whose URI lies in [first, end); other row groups are not read."""
+        """Returns the sources of a branch with URIs from `first` to before `end`; other row groups are not
+        read."""
 
         def find() -> list[tuple[str, Ingested]]:
             return list(_ingested(self.file.between(SOURCE, first.encode(), end.encode(), branch=branch)))

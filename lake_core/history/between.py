@@ -1,11 +1,11 @@
-"""Which references a job must also take, so that its inputs are neighbours in age at every key.
+"""Finds the references that a job must also take, so that at every key its inputs are neighbours in age.
 
 A record that combines several counts as written with the newest of them.  So if two inputs share a key, the job
-must also take every reference that holds this key and lies between the two in age; otherwise its records would
-count as older than those that they lie above.  At a key of a single input nothing is combined, and nothing more
-is taken.  Only aggregate pools need this.
+must also take every reference that has this key and lies between the two in age.  Otherwise the combined record
+would count as newer than that reference, although a part of it is older.  At a key of a single input nothing is
+combined, so nothing more is taken.  Only aggregate pools need this.
 
-Called by the planner of compactions, and by `rebase`, which asks again on the newest state.
+Called by the planner of compactions, and by `rebase`, which checks again on the newest state.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import numpy.typing as npt
 from lake_core.history.snapshot.reference import Reference, span_of
 
 _BEFORE, _AFTER = -1, 1 << 62
-"""Ordinals before and after all others; the reference of several loads does not say how they are ordered."""
+"""Ordinals before and after all others, for references that join several loads and do not say how these are
+ordered."""
 
 _BLOCK = 256
-"""References, by low bound, that share one stored farthest end: it lets a look skip the block."""
+"""References, by low bound, that share one stored farthest end, so that a search can skip all of them."""
 
 
 class Ages:
@@ -42,8 +43,8 @@ class Ages:
         self._reach = np.array([self._highs[rank : rank + _BLOCK].max() for rank in blocks], dtype=np.int64)
 
     def between(self, inputs: Sequence[Reference], *, most: int) -> list[Reference]:
-        """The references that share a key with two or more inputs and lie between these in age, without the
-        inputs.
+        """Returns the references that share a key with two or more inputs and lie between these in age, without
+        the inputs.
 
         It stops once it has found more than `most`, inputs included.
         """
@@ -72,7 +73,8 @@ class Ages:
         return near[self._oldest[near] < max(self._age_rank[_ages(r)[1]] for r in inputs)]
 
     def _shared(self, inputs: Sequence[Reference]) -> list[tuple[int, int, int, int]]:
-        """The key ranges that two inputs or more share: low, high, oldest and newest age of the inputs there."""
+        """Returns the key ranges that two or more inputs share: low, high, and the oldest and newest age of the
+        inputs there."""
         age_ranks = [tuple(self._age_rank[age] for age in _ages(r)) for r in inputs]
         edges = [
             edge for number, r in enumerate(inputs) for edge in ((r.low, 1, number), (r.high, -1, number))

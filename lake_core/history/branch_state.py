@@ -1,9 +1,10 @@
 """One branch in a pool's state: its tip, its snapshot, its tombstones, and its relation to its parent.
 
-A branch that was created from another one has two *sides*.  Its own writes since the boundary are unmerged: a
-merge brings them to the parent.  The parent has everything else already, or had it when the branch was
-created.  The boundary is a version of the pool: first that of its creation; after a merge, the one up to
-which it was merged.  Sequences tell the sides apart, so a compaction may not mix them (decision 66).
+A branch that was created from another one has two *sides*.  The unmerged side has its own writes since the
+boundary: a merge brings them to the parent.  The other side has everything that the parent has already, or had
+when the branch was created.  The boundary is a version of the pool: at first the version that created the
+branch; after a merge, the version up to which the branch was merged.  Sequences tell the sides apart, so a
+compaction may not mix them (decision 66).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.records.transactions import version_of
 
 MAX_WRITES = 65_000
-"""Writes that a branch may have since its boundary, to be merged at once: an entry has 65,535 sequences."""
+"""The most unmerged writes of a branch that can be merged: an entry has 65,535 sequences."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,10 @@ class Fork:
     """The relation of a branch to the branch that it was created from, `parent`.
 
     It began in version `created`, on version `at` of the parent.  `merged` is the version of this branch up to
-    which it was merged, and `joined` the version of that merge, both 0 if it never was.  `writes` are the sequences
-    of its unmerged loads, deletes and replaces, newest first; None: they were too many, and it cannot be merged any
-    more.  `restored` is the version that restored the branch last, 0 if it was never deleted.
+    which it was merged, and `joined` the version of that merge; both are 0 if it was never merged.  `writes`
+    are the sequences of its unmerged loads, deletes and replaces, newest first; None means that they were too
+    many, and the branch cannot be merged any more.  `restored` is the version that last restored the branch, 0
+    if it was never deleted.
     """
 
     parent: str
@@ -42,12 +44,12 @@ class Fork:
 
     @property
     def boundary(self) -> int:
-        """Writes of later versions of this branch are unmerged."""
+        """The version after which writes of this branch are unmerged."""
         return max(self.created, self.merged)
 
     @property
     def parent_boundary(self) -> int:
-        """Replaces of later versions of the parent may conflict with those of this branch."""
+        """The version of the parent after which its replaces may conflict with those of this branch."""
         return max(self.at, self.joined)
 
     def is_unmerged(self, sequence: int) -> bool:
@@ -68,11 +70,11 @@ class Fork:
 class BranchState:
     """A branch: `tip` is the version of its newest transaction, 0 before the first.
 
-    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is now retired;
-    for a load that began before it, it is unknown whether that replace overtook it.  `settled` are
-    retired tombstones that merges still need; readers ignore them.  `fork` is None for `main`.  `revealed` is the
-    newest version that reverted a delete; a compaction that began before it may lack the records that are visible
-    again.
+    `tombstones` are by name.  `replaced` is the newest version with a replace whose tombstone is now retired.
+    For a load that began before that version, it is unknown whether the replace overtook it.  `settled` are
+    retired tombstones that merges still need; readers ignore them.  `fork` is None for `main`.  `revealed` is
+    the newest version that reverted a delete; a compaction that began before it may lack the records that are
+    visible again.
     """
 
     tip: int = 0
@@ -84,7 +86,8 @@ class BranchState:
     revealed: int = 0
 
     def is_unmerged(self, reference: Reference) -> bool:
-        """Whether the reference is on the unmerged side; False for a branch without a parent."""
+        """Whether the branch wrote this reference and has not merged it into its parent yet; False for a branch
+        without a parent."""
         return self.fork is not None and self.fork.is_unmerged(reference.seq)
 
 
@@ -103,8 +106,8 @@ Roots = Sequence[tuple[str, int]]
 def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roots) -> bool:
     """Whether a merge may still need a retired tombstone of the branch.
 
-    It may be the branch's own merge, or that of a child that does not know the tombstone's replace.  A deleted
-    child counts, because it may be restored.
+    It may be the branch's own merge, or the merge of a child that does not know the tombstone's replace.  A
+    deleted child counts, because it may be restored.
     """
     fork = branches[name].fork
     if fork is not None and fork.writes is not None and fork.is_unmerged(tombstone.seq):
@@ -120,7 +123,8 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roo
 def with_settled(
     branches: HashTrieMap[str, BranchState], name: str, *, roots: Roots
 ) -> HashTrieMap[str, BranchState]:
-    """The branches, where the named one has lost the settled tombstones that no merge needs any more."""
+    """Returns the branches, in which branch `name` has no settled tombstones any more except those that a merge
+    needs."""
     branch = branches.get(name)
     if branch is None or not len(branch.settled):
         return branches

@@ -51,7 +51,8 @@ def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
 
 
 def merged(branches: Branches, name: str, version: int, action: Merge, *, roots: Roots) -> Branches:
-    """The branches after a merge into `name`.  The merged branch stores the merge and its lifted writes."""
+    """Returns the branches after a merge into `name`.  The merged branch records the merge and the new sequences
+    of its writes."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -76,7 +77,8 @@ def merged_until(
     *,
     roots: Roots,
 ) -> Branches:
-    """The branches after a merge into `name` was reverted, or that revert was; the merged branch stores it."""
+    """Returns the branches after a merge into `name`, or the revert of one, was reverted; the merged branch
+    records it."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -124,7 +126,7 @@ def _newest_first(writes: list[int]) -> List[int]:
 
 
 def put_reference(action: PutReference, lift: Lift | None, version: int) -> Reference:
-    """The reference as the branch will hold it; in a merge its sequences are lifted."""
+    """Returns the reference as the branch will have it; in a merge its sequences are lifted (renumbered)."""
     seq, oldest, applied, lifts = action.seq, action.oldest, action.applied, action.lifts
     if lift is not None:
         seq, applied = lift.of(seq), version if applied else 0
@@ -151,10 +153,10 @@ def put_reference(action: PutReference, lift: Lift | None, version: int) -> Refe
 def put_tombstone(
     action: PutTombstone, lift: Lift | None, version: int, transaction: Transaction
 ) -> Tombstone:
-    """The tombstone as the branch will hold it; in a merge its sequences are lifted.
+    """Returns the tombstone as the branch will have it; in a merge its sequences are lifted (renumbered).
 
-    Its version becomes that of this transaction, because references that were searched for it earlier may hold
-    such records again.
+    Its version becomes that of this transaction: references that were searched for it earlier may again have
+    records that it covers.
     """
     seq, only = action.seq, action.only
     if lift is not None:

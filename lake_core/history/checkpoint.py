@@ -73,7 +73,7 @@ from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import check_counts
 
 _TABLE_ROWS = CHECKPOINT_LIMITS.group_rows
-"""Rows that are handed to the writer at once."""
+"""Rows that are passed to the writer at once."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -87,7 +87,7 @@ PENDING, PREPARED = "pending", "prepared"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
-    """A branch's tip, the greatest id of an object it refers to, and its totals by sub-pool and schema.
+    """A branch's tip, the greatest id of an object that it refers to, and its totals by sub-pool and schema.
 
     `revealed` is left out if it is 0.
     """
@@ -106,7 +106,7 @@ class BranchRow(msgspec.Struct, frozen=True):
 
 
 class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A branch's facts about its parent; `writes`: packed, None if there were too many.  Fields as in `Fork`."""
+    """The relation of a branch to its parent; the fields are those of `Fork`, but `writes` are packed."""
 
     parent: str
     at: int
@@ -123,7 +123,7 @@ class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The versions up to which objects were deleted, and names up to which orphans were searched
+    """The versions up to which objects were deleted, and the names up to which orphans were searched
     (`removal.Removed`)."""
 
     horizon: int = 0
@@ -260,7 +260,7 @@ class PoolStateFormat:
 
 
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
-    """The remembered transaction, dated by the history if its writer's clock was behind.
+    """Returns the remembered transaction, with the date of the history if its writer's clock was behind.
 
     The date is never later than `now`, because a writer's clock may be ahead as well.
     """
@@ -311,7 +311,7 @@ def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[
 
 
 def _removed_parts(removed: Removed) -> Iterator[SectionPart]:
-    """The list of the removed; the row `vacuuming` says that the checkpoint knows of it."""
+    """Yields the list of removed objects.  The row `vacuuming` shows that the checkpoint has this list."""
     row = VacuumingRow(removed.horizon, removed.floor, removed.scanned, removed.known_from)
     if row == VacuumingRow() and removed.is_empty():
         return
@@ -342,7 +342,8 @@ def _removed(file: CheckpointFile) -> Removed:
 
 
 def _points(file: CheckpointFile) -> list[bytes]:
-    """The split points.  Raises Corrupt if there are too many, which are not read, or if they are out of order."""
+    """Returns the split points.  Raises Corrupt if they are out of order, or too many; in that case they are not
+    read."""
     check_number(file.count(POINT))
     points = [point for table in file.scan(POINT, columns=("key",)) for point in table["key"].to_pylist()]
     if any(low >= high for low, high in pairwise((b"", *points))):
@@ -362,7 +363,7 @@ def _fork(row: ForkRow) -> Fork:
 
 
 def _sources(state: PoolState) -> Iterator[SectionPart]:
-    """The source files, one part a branch; those of deleted branches too, which may be restored."""
+    """Yields the source files, one part per branch, including deleted branches, which may be restored."""
     deleted = (tag.branch for tag in state.tags.values() if tag.deleted)
     for name in sorted({*state.branches, *deleted}):
         yield SectionPart(SOURCE, name, "", _source_rows(state, name))
@@ -379,9 +380,9 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
-    """All references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
+    """Yields all references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
 
-    Added references follow those of the checkpoint with an equal low bound, also across table boundaries.
+    An added reference follows those of the checkpoint with an equal low bound, also across table boundaries.
     """
     since = snapshot.since_checkpoint(sub_pool=sub_pool)
     lows = LazyColumn(since, "key")

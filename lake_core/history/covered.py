@@ -1,15 +1,17 @@
-"""Covered intervals: the ranges of keys that a branch holds as a whole, because a replace brought them; pure.
+"""Covered intervals: ranges of keys that a branch has completely, because a replace brought them; pure.
 
-A replace of a bounded range names the range in its transaction, as a source: `interval:<low>-<high>`, in hex.  So
-coverage lies with the source files: checkpoints keep it, branches inherit it, and merges bring it (decision 386).
-The `etag` is the id of the transaction, so each replace of a range is another version of the source.  Its `size` is
-1 if the branch holds the range, and 0 if it gave the range up.
+A replace of a bounded range names the range in its transaction, as a source: `interval:<low>-<high>`, in hex.
+So coverage is stored with the source files: checkpoints keep it, branches inherit it, and merges bring it
+(decision 386).  The `etag` is the id of the transaction, so each replace of a range is another version of the
+source.  Its `size` is 1 if the branch has the range, and 0 if it gave the range up, so that it is not covered
+any more.
 
-- A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds that.  So does a
-  replace of a range without one of its bounds, which is no interval itself.
+- A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds that.  So does
+  a replace of a range that lacks one of its bounds: such a range is not an interval itself.
 - A delete of a part leaves an interval covered: those records were removed on purpose.
-- A revert puts back what was covered before, as it was.
-- A merge brings what the branch holds, and gives up what its deletes remove whole on the parent.
+- A revert restores the coverage from before the reverted transaction.
+- A merge brings the coverage of the branch, and gives up intervals of the parent that its deletes remove
+  completely.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from lake_core.records import Action, AddObject, AddTombstone, Consume, Source
 PREFIX = "interval:"
 
 MAX_BOUND = 512
-"""Bytes of a bound, at most: a range with a longer one is no interval, so that names stay short."""
+"""The most bytes of a bound.  A range with a longer bound is not an interval, so that names stay short."""
 
 
 @dataclass(frozen=True)
 class CoveredInterval:
-    """A range of keys that a branch holds, the version that brought it, and the id of that transaction.
+    """A range of keys that a branch has completely, the version that brought it, and the id of that transaction.
 
-    After a merge the version is that of the merge, and the id still that of the first transaction.
+    After a merge the version is that of the merge, but the id is still that of the first transaction.
     """
 
     key_range: KeyRange
@@ -42,7 +44,8 @@ class CoveredInterval:
 
 
 def interval_source(key_range: KeyRange, *, id: str, holds: bool = True) -> Source | None:
-    """The source that says that a transaction brings the range, or gives it up; None if it is no interval."""
+    """Returns the source that says that a transaction brings the range, or gives it up; None if the range is not
+    an interval."""
     low, high = key_range.low, key_range.high
     if not low or high is None or max(len(low), len(high)) > MAX_BOUND:
         return None
@@ -50,7 +53,7 @@ def interval_source(key_range: KeyRange, *, id: str, holds: bool = True) -> Sour
 
 
 def interval_of(uri: str) -> KeyRange | None:
-    """The range that the name of a source spells; None if it is that of a file."""
+    """Returns the range that the name of a source spells; None if the name is that of a file."""
     if not uri.startswith(PREFIX):
         return None
     try:
@@ -61,16 +64,17 @@ def interval_of(uri: str) -> KeyRange | None:
 
 
 def is_interval(source: Source) -> bool:
-    """Whether the source is an interval, and no file."""
+    """Whether the source is an interval, and not a file."""
     return source.uri.startswith(PREFIX)
 
 
 def covered_intervals(
     state: PoolState, branch: str, *, beginning: KeyRange = EVERYTHING
 ) -> list[CoveredInterval]:
-    """The intervals that the branch holds, by their low bound; only those whose low bound lies in `beginning`.
+    """Returns the intervals that the branch covers, by their low bound; only those whose low bound lies in
+    `beginning`.
 
-    They may overlap, and equal ranges come once.  Raises CheckpointDamaged, Unavailable.
+    They may overlap; equal ranges are returned once.  Raises CheckpointDamaged, Unavailable.
     """
     high = beginning.high
     first, end = PREFIX + beginning.low.hex(), PREFIX + ("~" if high is None else high.hex())
@@ -81,7 +85,8 @@ def covered_intervals(
 
 
 def giving_up(state: PoolState, actions: Iterable[Action], *, branch: str, id: str) -> tuple[Action, ...]:
-    """The action that gives up the intervals that a draft's deletes remove whole; none if there are none."""
+    """Returns the action by which the branch gives up every interval that the draft's deletes remove completely;
+    nothing if there are none."""
     actions = tuple(actions)
     deletes = not any(isinstance(action, AddObject) for action in actions)
     spans = [
@@ -96,7 +101,8 @@ def giving_up(state: PoolState, actions: Iterable[Action], *, branch: str, id: s
 def given_up_by_merge(
     state: PoolState, tombstones: Iterable[Tombstone], brought: Iterable[Source], *, into: str, id: str
 ) -> list[Source]:
-    """The intervals that a branch gives up because a merge brings these tombstones; none of those `brought`."""
+    """Returns the intervals that a branch gives up because a merge brings these tombstones, except those in
+    `brought`."""
     spans = [t.key_range for t in tombstones if _is_whole(t, t.key_range)]
     names = {source.uri for source in brought}
     return [source for source in _given_up(state, spans, branch=into, id=id) if source.uri not in names]
@@ -115,9 +121,10 @@ def _given_up(state: PoolState, spans: Sequence[KeyRange], *, branch: str, id: s
 
 
 def _is_whole(hidden: AddTombstone | Tombstone, span: KeyRange) -> bool:
-    """Whether it hides every record of its range, and is no replace of an interval, which covers it.
+    """Whether the action or tombstone hides every record of its range, and is not a replace of an interval, which
+    covers it.
 
-    An erasure has `only`, so what it erases stays covered: loading it again would bring it back.
+    An erasure has `only`, so what it erases stays covered: otherwise agents would load it again.
     """
     if hidden.condition is not None or hidden.self_only or hidden.sub_pool or hidden.only is not None:
         return False
@@ -133,9 +140,10 @@ def _contains(span: KeyRange, other: KeyRange) -> bool:
 def covered_as_before(
     consume: Consume, *, before: PoolState, newest: PoolState, branch: str, id: str
 ) -> tuple[Action, ...]:
-    """The action by which a revert puts back what was covered before a transaction; none if nothing is left to.
+    """Returns the action by which a revert restores the coverage from before a transaction; nothing if there is
+    nothing to restore.
 
-    What a later transaction brought or gave up stays as it is.
+    Intervals that a later transaction brought or gave up stay as they are.
     """
     sources = []
     for source in consume.sources:

@@ -1,8 +1,8 @@
-"""Decide how a draft that creates or deletes a branch fits the newest state; pure.
+"""Decides how a draft that creates or deletes a branch fits the newest state; pure.
 
-A new branch begins with the references and tombstones of its parent.  If it shall begin on an older revision, the
-same transaction carries the difference between that revision and the parent's tip.  The difference was
-computed on one tip; if the parent has moved, the draft must be planned again.
+A new branch begins with the references and tombstones of its parent.  To begin it on an older revision, the
+same transaction carries the difference between that revision and the parent's tip.  The difference was computed
+for one tip; if the parent has moved, the draft must be planned again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def branch_of(state: PoolState, name: str) -> BranchState:
 
 
 def creating(state: PoolState, draft: Draft, action: CreateBranch) -> tuple[Action, ...]:
-    """The actions of a draft that creates its branch, complete.
+    """Returns the complete actions of a draft that creates its branch.
 
     Raises AlreadyExists, NotFound (no such parent), PlanAgain if the parent has moved since the difference was
     computed.

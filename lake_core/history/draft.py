@@ -22,12 +22,12 @@ from lake_core.records.transactions import VERSION_2, VERSION_3
 class Draft:
     """A transaction that is not committed yet; its `id` stays the same however often it is proposed.
 
-    A draft that changes branches or tags, puts something back, or only takes something away is never stored as a
-    request: one state may refuse it, and a later one accept it (decision 65).  Only its own writer commits it.
-    `is_exact`: the draft fits only if its branch has not changed since the read version.  `oldest_only`: the
-    removed records must not hide any record that stays (`history.revealing`); set for expiry and for dropped delete
-    markers.  `keeps_fields`: it must change no field of its branch (the setting `schema`); a stored request cannot
-    say so.
+    Some drafts are never stored as requests, because one state may refuse them and a later one accept them
+    (decision 65): drafts that change branches or tags, that restore something, or that only remove something.
+    Only their own writer commits them.  `is_exact`: the draft fits only if its branch has not changed since the
+    read version.  `oldest_only`: the removed records must not hide any record that stays (`history.revealing`);
+    set for expiry and for dropped delete markers.  `keeps_fields`: the draft must not change a field of its
+    branch (the setting `schema`); a stored request cannot express this.
     """
 
     id: str
@@ -50,16 +50,17 @@ class Draft:
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it; a load of inlined objects is like any other load.
+        """Whether only its own writer may commit it.  A load of inlined objects is like any other load.
 
-        Without it no draft is a request that some states refuse and `refusals` does not know of.
+        Without this rule there would be requests that some states refuse and `refusals` does not know.
         """
         others = replace(self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined)))
         return self.oldest_only or self.keeps_fields or self.only_takes or others.needs_version > 1
 
     @property
     def only_takes(self) -> bool:
-        """Whether it removes references and puts no object in their place, or retires a tombstone by force."""
+        """Whether it removes references without adding an object in their place, or retires a tombstone by
+        force."""
         kinds = {type(action) for action in self.actions}
         by_force = any(isinstance(action, RemoveTombstone) and action.forced for action in self.actions)
         return by_force or (RemoveReference in kinds and kinds.isdisjoint((AddObject, AddInlined)))

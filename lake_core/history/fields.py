@@ -1,8 +1,9 @@
-"""Which fields objects of one pool may have together; pure.  Called by `rebase`, for what a draft brings.
+"""Decides which fields objects of one pool may have together; pure.  Called by `rebase`, for the fields of a
+draft.
 
-Every reader unites the fields of a pool's schemas.  So a draft is refused if a field of the key cannot be ordered
-with that of other objects, if an aggregated field cannot be added, if sums would have no room, or if the pool would
-have too many columns.  A draft may also promise to change no field (`Draft.keeps_fields`).
+Every reader unites the fields of a pool's schemas.  So a draft is refused if a field of the key cannot be
+ordered with that of other objects, if an aggregated field cannot be added, if sums would have no room, or if
+the pool would have too many columns.  A draft may also promise to change no field (`Draft.keeps_fields`).
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def check_width(state: PoolState, draft: Draft) -> None:
 def may_be_too_wide(state: PoolState, draft: Draft) -> bool:
     """Whether an older state may have refused the draft because a sub-pool had too many fields.
 
-    A sub-pool's fields go with its records.  So they are counted among all that the pool and its sub-pools ever
-    had, which never become fewer.
+    A sub-pool loses fields when its records are removed.  So the draft's fields are counted with all that the
+    pool and its sub-pools ever had, which never become fewer.
     """
     rejected = {a.schema for a in draft.actions if isinstance(a, AddObject) and a.sub_pool}
     brought = [leaves(schema) for schema in draft.schemas if schema_id(schema) in rejected]
@@ -87,8 +88,8 @@ def may_be_too_wide(state: PoolState, draft: Draft) -> bool:
 def check_kept(state: PoolState, draft: Draft) -> None:
     """Raises Conflict if a draft that promises to change no field would change one.
 
-    Its records had the fields of the branch when it began.  Another writer gave the branch its first fields since,
-    or removed the records that had some of them.
+    When the draft was made, its records had only fields of the branch.  Since then another writer gave an empty
+    branch its first fields, or removed the records that had some of them.
     """
     if not draft.keeps_fields:
         return
@@ -132,9 +133,9 @@ def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
 
 
 def brings_digits(state: PoolState, draft: Draft, rule: Rule) -> bool:
-    """Whether the draft brings a summed decimal field more digits behind the point than the pool has.
+    """Whether the draft brings a summed decimal field more digits after the point than the pool has.
 
-    Otherwise no later state looks at the pool's values to decide whether sums have room.
+    If it does not, no later state depends on the pool's values to decide whether sums have room.
     """
     return any(
         _max_digits(_forms(draft.schemas, name)) > _max_digits(_forms(_pool_schemas(state), name))
@@ -146,8 +147,8 @@ def brings_digits(state: PoolState, draft: Draft, rule: Rule) -> bool:
 def check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, ...], rule: Rule) -> None:
     """Raises InvalidInput if sums of a decimal field have no room for the records of both branches together.
 
-    All loads of a pool are checked against the schemas of all its branches; but a load that brings more digits
-    behind the point looks at the values of its own branch only.
+    All loads of a pool are checked against the schemas of all its branches.  But a load that brings more digits
+    after the point is checked only against the values of its own branch.
     """
     for name in (name for name, function in rule.aggregates if function == "sum"):
         digits = _max_digits(_forms(_pool_schemas(state), name))

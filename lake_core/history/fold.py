@@ -1,19 +1,18 @@
-"""Folding: apply each transaction to a pool's state; pure and total.
+"""Folds transactions into a pool's state; pure and total.
 
-An entry holds transactions, and a transaction holds actions.  `fold_entry` applies them in their order; an action
+An entry has transactions, and a transaction has actions.  `fold_entry` applies them in their order; an action
 that does not fit the state is Corrupt, and then nothing of the entry counts.
 
-A transaction is of a branch, or of none:
+A transaction belongs to one branch, or to none:
 
-- Of none: it changes tags or split points, or moves objects along the list of the removed.  Nothing else
-  changes.
-- Of a branch: `_begun` takes the branch at its tip, which must be the transaction's parent.  `_FOLDS` has one small
-  function for each kind of action, which applies it.  `_ended` puts the branch back, with the transaction's version
-  as its tip.
+- Without a branch, it changes tags or split points, or the list of removed objects, and nothing else.
+- With a branch, `_begun` takes the branch at its tip, which must be the transaction's parent.  `_FOLDS` has one
+  small function per kind of action, which applies it.  `_ended` puts the branch back, with the transaction's
+  version as its tip.
 
-In between, a `_Change` collects the changes, and no other function sees it.  A new `PoolState` for each
-action would take most of the time of reading a history.  `branching` applies actions that create, delete and
-merge branches; `removal` applies those of a vacuum.
+In between, a `_Change` collects the changes, and no other function sees it.  A new `PoolState` for each action
+would take most of the time of reading a history.  `branching` applies actions that create, delete and merge
+branches; `removal` applies those of a vacuum.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
 def _parents_of_deleted_tags(
     before: HashTrieMap[str, Tag], after: HashTrieMap[str, Tag], transaction: Transaction
 ) -> set[str]:
-    """The parents of deleted branches that no tag keeps any more; other tags are not looked at."""
+    """Returns the parents of deleted branches that no tag keeps any more because of this transaction."""
     names = [action.tag for action in transaction.actions if isinstance(action, DeleteTag)]
     gone = (before[name] for name in names if name in before and name not in after)
     return {tag.parent for tag in gone if tag.deleted}
@@ -135,7 +134,8 @@ def _parents_of_deleted_tags(
 class _Change:
     """The changes of one transaction of a branch, by the actions applied so far.
 
-    `lift` is that of the transaction's merge.  `writes` are the sequences that the branch brings to its parent.
+    `lift` is the renumbering of the transaction's merge.  `writes` are the sequences that the branch brings to
+    its parent.
     """
 
     transaction: Transaction
@@ -365,7 +365,7 @@ def _release(change: _Change, action: Release) -> None:
 
 
 def _create_branch(change: _Change, action: CreateBranch) -> None:
-    """Nothing: `_begun` made the branch."""
+    """Does nothing: `_begun` made the branch."""
 
 
 def _merge(change: _Change, action: Merge) -> None:
@@ -391,7 +391,7 @@ def _delete_branch(change: _Change, action: DeleteBranch) -> None:
 
 
 def _end_branch(change: _Change, action: EndBranch) -> None:
-    """Nothing: `_ended` deletes the branch, and no tag keeps it."""
+    """Does nothing: `_ended` deletes the branch, and no tag keeps it."""
 
 
 def _settle(change: _Change, action: Settle) -> None:
@@ -432,13 +432,13 @@ _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
     Close: _close,
     Reopen: _reopen,
 }
-"""What each kind of action changes; the others belong to no branch."""
+"""The function for each kind of action; kinds that are missing here belong to no branch."""
 
 
 # Transactions of no branch
 
 
 def _vacuumed(removed: Removed, seq: int, transaction: Transaction) -> Removed:
-    """The list of the removed after a transaction of no branch."""
+    """Returns the list of removed objects after a transaction without a branch."""
     actions = [action for action in transaction.actions if isinstance(action, VacuumAction)]
     return fold_vacuums(removed, actions, seq=seq, id=transaction.id, time=transaction.time)

@@ -104,18 +104,19 @@ class History:
         return self.journal.load()
 
     def load_open(self) -> LoadedState[PoolState]:
-        """The newest state, like `load`; raises NotFound if the pool was dropped.
+        """Returns the newest state, like `load`.  Raises NotFound if the pool was dropped.
 
-        What transactions over several pools have decided is settled first, or at least shown (`_shown`).
+        Decided transactions over several pools are first settled in this pool.  If this process may not write,
+        the returned state shows them all the same.
         """
         loaded = self.load()
         check_open(loaded.state, pool=self.pool_name)
         return self._shown(loaded) if len(loaded.state.pending) else loaded
 
     def _shown(self, loaded: LoadedState[PoolState]) -> LoadedState[PoolState]:
-        """The state with all pending parts that are committed.
+        """Returns the state with all pending parts that are committed.
 
-        If this process cannot settle them, because it may not write, they are shown as if it had.
+        If this process cannot settle them, because it may not write, the state shows them as if it had.
         """
         decided = [(over, self.decisions.get(over)) for over in sorted(loaded.state.pending.keys())]
         committed: list[tuple[str, Decision]] = []
@@ -134,7 +135,8 @@ class History:
     def with_committed(
         self, loaded: LoadedState[PoolState], committed: Sequence[tuple[str, Decision]]
     ) -> LoadedState[PoolState]:
-        """The state as if these committed transactions were settled in it, if they are pending there."""
+        """Returns the state as if these committed transactions were settled in it, if they are pending
+        there."""
         state, index = loaded.state, 0
         for over, decision in committed:
             if (part := state.pending.get(over)) is None:
@@ -149,9 +151,9 @@ class History:
         return replace(loaded, state=state) if index else loaded
 
     def settle(self, over: str, decision: Decision) -> int | None:
-        """Commit what a transaction over several pools decided; returns the version.
+        """Commits in this pool what a transaction over several pools decided.  Returns the version.
 
-        None if this pool has no pending part of it.
+        Returns None if this pool has no pending part of it.
         """
         part = self.load().state.pending.get(over)
         if part is None:
@@ -160,19 +162,20 @@ class History:
         return None if done.unchanged else done.version
 
     def load_recent(self) -> LoadedState[PoolState]:
-        """The state in memory if it was the newest a short time ago, otherwise as `load`."""
+        """Returns the state in memory if it was the newest a short time ago, otherwise calls `load`."""
         return self.journal.load_recent()
 
     def commit(self, draft: Draft, *, meanwhile: Callable[[], None] = lambda: None) -> Committed:
-        """Commit the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
+        """Commits the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
 
-        If a transaction over several pools is being committed, and the draft does not commute with it, this waits
-        for the decision, up to `MOST_WAITING` seconds; `meanwhile` is called before each look.  It aborts a
-        transaction whose owner is dead.
+        If a transaction over several pools is being committed, and the draft does not commute with it, this
+        waits for the decision, up to `MOST_WAITING` seconds; `meanwhile` is called before each check.  It
+        aborts a transaction whose owner is dead.
 
-        After an OutcomeUnknown, or an interruption such as Ctrl-C, this History may commit the same draft again, as
-        often as necessary; another process may do so only if the draft has a token.  Raises the errors of
-        `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the draft.
+        After an OutcomeUnknown, or an interruption such as Ctrl-C, this History may commit the same draft
+        again, as often as necessary; another process may do so only if the draft has a token.  Raises the
+        errors of `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the
+        draft.
         """
         waiting = DecisionWait(self.journal.retry)
         while True:  # bounded by the time that `waiting` allows
@@ -183,9 +186,10 @@ class History:
                 self._resolve(error, waiting)
 
     def _resolve(self, error: Undecided, waiting: DecisionWait) -> None:
-        """Settle the transaction that a draft met, if it is decided, or can be; otherwise pause.
+        """Settles the transaction that the draft must wait for, if it is decided or can be aborted; otherwise
+        pauses.
 
-        Raises the error if this has lasted too long.
+        Raises the error if the wait has lasted too long.
         """
         decision = self.decisions.get(error.over)
         if (
@@ -205,7 +209,7 @@ class History:
             waiting.pause()
 
     def _commit(self, draft: Draft) -> Committed:
-        """As `commit`, but raises Undecided instead of waiting."""
+        """Like `commit`, but raises Undecided instead of waiting."""
         self.check_draft(draft)
         self._activity.keep()
         draft = replace(draft, metadata={**self._metadata, **draft.metadata})
@@ -248,7 +252,8 @@ class History:
         return committed
 
     def check_draft(self, draft: Draft) -> None:
-        """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is not allowed."""
+        """Raises InvalidInput if the lake's format cannot hold the draft, or if one of its texts is not
+        allowed."""
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)
             splits = any(isinstance(action, Split | Join) for action in draft.actions)
@@ -273,7 +278,8 @@ class History:
             check_text("reason", getattr(action, "reason", ""))
 
     def _note(self, attempt: Attempt) -> None:
-        """Withdraw the request if the outcome is known; otherwise remember from which version to look for it."""
+        """Withdraws the request if the outcome is known; otherwise remembers the version from which to search for
+        it."""
         if attempt.state is not State.DONE:
             assert attempt.possible_since is not None  # so it is in every other state that ends an attempt
             self._unknown[attempt.draft.id] = attempt.possible_since
@@ -292,7 +298,7 @@ class History:
         )
 
     def first_use(self, state: PoolState, token: str, *, branch: str) -> Remembered | None:
-        """The first result under the token; None without a token, or if the state does not know it.
+        """Returns the first result under the token; None without a token, or if the state does not know it.
 
         Raises InvalidInput if that result is not on the branch (`repeated`), Corrupt, Unavailable.
         """
@@ -303,7 +309,7 @@ class History:
         return first
 
     def keep_tokens(self, seconds: float) -> None:
-        """Make the next checkpoint remember tokens at least this many seconds."""
+        """Makes the next checkpoint remember tokens for at least this many seconds."""
         self.journal.format = PoolStateFormat(seconds, self.limits)
 
     def load_version(self, version: int) -> LoadedState[PoolState]:

@@ -1,4 +1,5 @@
-"""The sources of a branch whose names lie between two texts: intervals and offsets are looked for by a prefix."""
+"""Finds the sources of a branch whose names lie between two texts: intervals and offsets are found by a
+prefix."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from lake_core.history.tombstone import NEVER
 
 
 def known_between(state: PoolState, branch: str, first: str, end: str) -> dict[str, Ingested]:
-    """By name in [first, end), what the branch or its ancestors know of a source, as `state.ingested_as` would.
+    """Returns what the branch or its ancestors know of the sources with names from `first` to before `end`, by
+    name.
 
-    Raises CheckpointDamaged, Unavailable.
+    Each is what `state.ingested_as` would return.  Raises CheckpointDamaged, Unavailable.
     """
     kept: dict[str, Ingested] = {}
     hidden: set[str] = set()
@@ -33,7 +35,7 @@ def known_between(state: PoolState, branch: str, first: str, end: str) -> dict[s
 
 
 def _own(state: PoolState, branch: str, first: str, end: str) -> Iterator[tuple[str, Ingested]]:
-    """What the transactions of the branch say of these sources, each once."""
+    """Yields what the branch's own transactions say of these sources, each source once."""
     added = state.sources.added
     for (name, uri), one in added.items():
         if name == branch and first <= uri < end:

@@ -1,7 +1,7 @@
-"""A persistent map over a large, fixed map below, which is looked up and not loaded.
+"""A persistent map with a large, fixed map below it, which is looked up and never loaded whole.
 
-Items that were added since are in memory; the map below answers for the rest, one key at a time or all in order.
-Keys are never removed: the next checkpoint leaves out those that may be forgotten.
+Items that were added since are in memory.  For all other keys the map below is asked, one key at a time or all
+in order.  Keys are never removed: the next checkpoint leaves out those that may be forgotten.
 """
 
 from __future__ import annotations

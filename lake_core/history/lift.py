@@ -1,9 +1,10 @@
-"""Lifts: the sequences that records of a merged branch have on the branch that they were merged into.
+"""Lifts: the new sequences that records of a merged branch get on the branch that they were merged into.
 
-A merge gives each write of the merged branch a new sequence: the first one the merge's own plus 1, the next one
-plus 2.  The order of the writes stays.  A reference whose records all have one sequence simply gets the new one.
-An object that a compaction wrote stores the sequence of each record; so its reference names the lifts that a reader
-applies to them, in their order: more than one if the merged branch had merged them itself.
+A merge gives each write of the merged branch a new sequence: the first write gets the merge's own sequence plus
+1, the next one plus 2, and so on.  The order of the writes stays.  A reference whose records all have one
+sequence simply gets the new one.  An object that a compaction wrote stores the sequence of each record.  So its
+reference names the lifts that a reader applies to them, in their order; there are several if the merged branch
+had merged them itself.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ Lifts = Mapping[int, Lift]
 
 
 def lifted(sequences: Sequences, chain: Sequence[int], lifts: Lifts) -> Sequences:
-    """The sequences on this branch, from those that an object stores, by a reference's lifts.  Raises
-    Corrupt."""
+    """Applies a reference's lifts to the sequences that an object stores.  Returns the sequences on this branch.
+    Raises Corrupt."""
     for base in chain:
         lift = lifts.get(base)
         if lift is None:

@@ -9,13 +9,13 @@ from lake_core.history.snapshot.snapshot import MIN_CHANGES
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 
 MOST_INLINED = 16 << 20
-"""Bytes of inlined objects that the branches of a pool have together, at most; a load beyond that writes files.
-Each process that opens the pool reads and holds them, and each checkpoint has them (decision 314)."""
+"""The most bytes of inlined objects in all branches of a pool together; a load beyond that writes files.  Each
+process that opens the pool reads and holds these bytes, and each checkpoint stores them (decision 314)."""
 
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """Defaults are for pools of a million references and dozens of writers."""
+    """The limits; the defaults are for pools of a million references and dozens of writers."""
 
     lost_races_before_request: int = 2
     """Races that a writer loses before it posts a request.  Every writer loses one now and then because its state
@@ -28,4 +28,4 @@ class HistoryLimits:
 
 
 HISTORY_LIMITS = HistoryLimits()
-"""The defaults."""
+"""The default limits."""

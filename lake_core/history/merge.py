@@ -1,14 +1,14 @@
-"""Decide how a draft that merges a branch into its parent fits the newest state; pure.
+"""Decides how a draft that merges a branch into its parent fits the newest state; pure.
 
 A merge replays the branch's unmerged loads, deletes and replaces on top of its parent, in their order, as one
 transaction; compaction and upkeep are not replayed.  So a merged delete also hides records that the parent
-loaded before the merge.  A merged record is newer than all of the parent's, and no earlier delete of the
-parent hides it.  Nothing is rewritten: the parent gets the branch's references and tombstones, with lifted
-sequences.
+loaded before the merge.  A merged record is newer than all of the parent's, and no earlier delete of the parent
+hides it.  Nothing is rewritten: the parent gets the branch's references and tombstones, with lifted
+(renumbered) sequences.
 
 A merge conflicts only if both sides replaced overlapping ranges since the boundary, or both ingested the same
-source file.  It brings what was written up to version `upto`, which the merger has seen.  If compaction or deletes
-have mixed that with later writes, it must be planned again.
+source file.  It brings what was written up to version `upto`, which the merger has seen.  If compaction or
+deletes have mixed that with later writes, it must be planned again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def mergeable(state: PoolState, name: str, *, into: str) -> tuple[BranchState, F
 
 
 def _references(child: BranchState, fork: Fork, action: Merge) -> list[Reference]:
-    """The references to bring, from old to new.  Raises PlanAgain if one holds later records too."""
+    """Returns the references to bring, from old to new.  Raises PlanAgain if one has later records too."""
     brought = []
     for reference in child.snapshot.newer_than(sequence(fork.boundary + 1) - 1):
         if version_of(reference.first_seq) > action.upto:
@@ -112,9 +112,10 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
 
 
 def _clipped(tombstone: Tombstone, brought: Sequence[int]) -> Tombstone | None:
-    """The tombstone as a merge of these writes brings it; None if it hides none of them.
+    """Returns the tombstone in the form that a merge of these writes brings; None if it hides none of them.
 
-    One that hides all up to a sequence hides on the parent what the merge brings of it, and nothing of the parent.
+    A tombstone that hides everything up to a sequence hides, on the parent, the records that the merge brings
+    up to it, and none of the parent's own.
     """
     if tombstone.upto is None:
         return tombstone
@@ -148,9 +149,10 @@ def _sources(
     references: Sequence[Reference],
     tombstones: Sequence[Tombstone],
 ) -> list[Source]:
-    """The source files and covered intervals to bring.  Raises Conflict if the parent has ingested a file too.
+    """Returns the source files and covered intervals to bring.  Raises Conflict if the parent has ingested a file
+    too.
 
-    That is no conflict if the load on this side brings no records, because it was reverted.
+    It is no conflict if the load on this side brings no records, because it was reverted.
     """
     brought = []
     for (branch, uri), theirs in state.sources.items():

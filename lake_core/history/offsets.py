@@ -1,13 +1,13 @@
-"""Offsets: where the reader of a stream's partition, such as one of a Kafka topic, goes on; pure.
+"""Offsets: where the reader of a stream's partition, such as one of a Kafka topic, continues; pure.
 
-A load names the offsets that it read in its transaction, as a source `offsets:<stream>`: `size` is the next offset,
-and `etag` is `<begin>.<id>`, the offset at which it began and the id of its transaction.  So the offsets are
-committed with the records or not at all, and checkpoints keep them (decision 405).
+A load names the offsets that it read in its transaction, as a source `offsets:<stream>`.  Its `size` is the
+next offset, and its `etag` is `<begin>.<id>`: the offset at which it began and the id of its transaction.  So
+the offsets are committed with the records or not at all, and checkpoints keep them (decision 405).
 
-`rebase` refuses a load that began elsewhere than where the newest state ends.  Of two readers of one partition, one
-that stopped for a week included, exactly one commits each offset; the other one gets Conflict, and reads again.
-Only the main branch has offsets: a merge would otherwise have to unite two readers.  A revert leaves them as they
-are.
+`rebase` refuses a load that began at another offset than the one at which the newest state ends.  If a
+partition has two readers, even one that slept for a week, exactly one of them commits each offset; the other
+gets Conflict, and reads again.  Only the main branch has offsets: otherwise a merge would have to unite two
+readers.  A revert leaves them as they are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from lake_core.records import Source
 
 PREFIX = "offsets:"
 END = "\x7f"
-"""Sorts after every name of a stream, which is printable ASCII."""
+"""A text that sorts after every name of a stream, which is printable ASCII."""
 
 
 def offsets_source(stream: str, begin: int, next: int, *, id: str, records: int = 0) -> Source:
-    """The source that says that a transaction read the offsets of the stream from `begin` up to `next` (exclusive).
+    """Returns the source that says that a transaction read the offsets of the stream from `begin` to before
+    `next`.
 
     `next` may be smaller than `begin`: then readers go back.
     """
@@ -39,13 +40,14 @@ def is_offsets(source: Source) -> bool:
 
 
 def held_offsets(state: PoolState, streams: str) -> Mapping[str, Source]:
-    """By stream, the newest offsets of those whose names begin with `streams`.  Raises CheckpointDamaged."""
+    """Returns, by stream, the newest offsets of streams whose names begin with `streams`.  Raises
+    CheckpointDamaged."""
     sources = known_between(state, MAIN, PREFIX + streams, PREFIX + streams + END)
     return {uri.removeprefix(PREFIX): one.source for uri, one in sorted(sources.items())}
 
 
 def check_offsets(state: PoolState, branch: str, source: Source) -> None:
-    """Raises Conflict if the offsets do not begin where the state ends, InvalidInput on another branch than
+    """Raises Conflict if the offsets do not begin where the state ends, InvalidInput on a branch other than
     main."""
     if branch != MAIN:
         raise InvalidInput(

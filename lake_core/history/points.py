@@ -1,6 +1,7 @@
-"""Split points: what becomes of a draft that adds or removes them, and what transactions make of them; pure.
+"""Split points: decides how a draft that adds or removes them fits the newest state, and folds them; pure.
 
-A point that a draft adds may be there by now, and one that it removes may be gone: `pointing` leaves it out.
+Meanwhile a point that a draft adds may have been added, and one that it removes may be gone: `pointing` leaves
+it out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from lake_core.records.points import MAX_POINTS
 
 
 def pointing(points: Iterable[bytes], actions: Iterable[Action]) -> tuple[Action, ...]:
-    """The actions, without points that are there already, or gone.  Raises InvalidInput if they become too many."""
+    """Returns the actions, without points that are already there, or gone.  Raises InvalidInput if there would be
+    too many points."""
     there, left = set(points), list[Action]()
     for action in actions:
         if isinstance(action, Split | Join):

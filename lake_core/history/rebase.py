@@ -91,11 +91,11 @@ from lake_core.schemas.schema import schema_id
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome: the transaction is in the version.
+    """The outcome of a commit: the transaction is in the version.
 
-    `repeated`: the first commit of the token, if this was not it.  `overtaken`: the reasons of its self-only
-    tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry alone.
-    `unchanged`: nothing was left to do in the version, so no entry was written.
+    `repeated`: the first commit of the token, if it was an earlier one.  `overtaken`: the reasons of its
+    self-only tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry
+    alone.  `unchanged`: nothing was left to do in the version, so no entry was written.
     """
 
     version: int
@@ -227,9 +227,9 @@ def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time
 
 
 def check_sides(branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if a compaction mixes what a merge will bring to the parent with what it will not.
+    """Raises PlanAgain if a compaction mixes records that a merge will bring to the parent with others.
 
-    Its plan did not, or a merge has moved the boundary since.
+    The plan did not mix them, but a merge has moved the boundary since.
     """
     outputs = [a for a in draft.actions if isinstance(a, AddObject) and a.seqs is not None]
     if branch.fork is None or not outputs:
@@ -243,9 +243,9 @@ def check_sides(branch: BranchState, draft: Draft) -> None:
 
 
 def _check_revealed(branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if a delete was taken back since the draft began, which removes references.
+    """Raises PlanAgain if a draft removes references, and a delete was reverted since it began.
 
-    What it puts in their place may lack the records of that delete, which are shown again.
+    The new objects may lack the records of that delete, which are visible again.
     """
     if draft.read_version < branch.revealed and _removed(draft):
         raise PlanAgain(
@@ -255,7 +255,8 @@ def _check_revealed(branch: BranchState, draft: Draft) -> None:
 
 
 def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
-    """Raises PlanAgain if something that stays is older than what goes, and would be seen again."""
+    """Raises PlanAgain if a record that stays is older than one that is removed, and would become visible
+    again."""
     names = {(action.object, action.low) for action in _removed(draft)}
     removed = (branch.snapshot.reference(*name) for name in names)
     leaving = [r for r in removed if r is not None and not r.sub_pool]
@@ -271,7 +272,8 @@ def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
 
 
 def _check_between(state: PoolState, branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if a revert has put back what lies in age between the records that a compaction combines."""
+    """Raises PlanAgain if a revert has restored a reference that lies in age between records that a compaction
+    combines."""
     before = [t for t in branch.tombstones.values() if t.version <= draft.read_version]
     names = {(action.object, action.low) for action in _removed(draft)}
     removed = (branch.snapshot.reference(*name) for name in names)
@@ -302,7 +304,8 @@ def _removed(draft: Draft) -> list[RemoveReference]:
 
 
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
-    """Self-only tombstones for the replaces that overtook the draft: as if it had been committed before them.
+    """Returns self-only tombstones for the replaces that overtook the draft, so that it counts as committed before
+    them.
 
     A replace overtook the draft if it was first committed above the draft's read version, began later than the
     draft (`Tombstone.started`), and its range overlaps a new object.

@@ -1,14 +1,18 @@
-"""Whether a refusal is final: what another writer may not commit, because its own may have been refused it; pure.
+"""Decides whether a refusal is final: a draft must not be committed by another writer after its own writer was
+refused; pure.
 
-A writer that is refused tells its caller, and withdraws its request.  But another writer may have read the request
-before, and the store may not delete it.  So a draft that one state refuses must stay refused on all later states:
+A writer that is refused tells its caller, and withdraws its request.  But another writer may have read the
+request before, and the store may not delete it.  So a draft that one state refuses must stay refused on all
+later states:
 
-- `rebase` refuses for good what began before the pool, or the branch, was closed and opened again.
-- A draft that later states may accept is no request (`Draft.is_own`, `may_be_posted`).
-- What else a later state may accept, a combiner leaves to the draft's own writer (`may_have_been_refused`).
+- `rebase` refuses forever whatever began before the pool, or the branch, was closed and opened again.
+- A draft that later states may accept is never a request (`Draft.is_own`, `may_be_posted`).
+- If a later state may accept a request for another reason, other writers leave it to its own writer
+  (`may_have_been_refused`).
 
-Maintenance that shows the same records before and after is excepted: compaction, applied deletes, the retiring of a
-tombstone.  Whether it is right is decided when it is committed.  Another writer's copy of it does no harm.
+Maintenance that shows the same records before and after is an exception: compaction, applied deletes, the
+retiring of a tombstone.  Whether it is right is decided when it is committed, and another writer's copy of it
+does no harm.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from lake_core.schemas import Rule
 def may_be_posted(state: PoolState, draft: Draft, *, rule: Rule) -> bool:
     """Whether others may commit a draft that is not `is_own`, from this state on.
 
-    A load that brings more digits to a sum is refused if the pool has large values, which may be deleted.
+    A load that brings more digits to a sum is refused if the pool has large values.  These may be deleted
+    later, so others may not commit it.
     """
     return not brings_digits(state, draft, rule)
 
@@ -33,9 +38,9 @@ def may_be_posted(state: PoolState, draft: Draft, *, rule: Rule) -> bool:
 def may_have_been_refused(state: PoolState, draft: Draft, *, since: int) -> bool:
     """Whether a state after version `since` may have refused a posted draft that this state accepts.
 
-    A source file may have been ingested, and given back since, or replaced by a newer version of itself.  The
-    offsets of a stream may have moved on, and back since.  A sub-pool may have had too many fields.  If the answer
-    is yes, it stays so on all later states.
+    A source file may have been ingested and then given back, or replaced by a newer version of itself.  The
+    offsets of a stream may have moved forward and back.  A sub-pool may have had too many fields.  If the
+    answer is yes, it stays yes on all later states.
     """
     consumed = (action for action in draft.actions if isinstance(action, Consume))
     sources = (

@@ -1,17 +1,17 @@
-"""The list of the removed: the objects that branches gave up and that are still on the store.
+"""The list of removed objects: those that branches gave up and that are still on the store.
 
-The fold puts an object on the list when a reference to it is removed, and takes it off when one is put back.  So an
-object that no branch refers to, and that no vacuum took, is on the list, or a tag keeps it that holds a deleted
-branch.  The converse does not hold: another branch or a tag may refer to an object of the list.  The planner of a
-vacuum subtracts those.
+The fold puts an object on the list when a reference to it is removed, and takes it off when one is added again.
+So an object that no branch refers to, and that no vacuum took, is on the list, unless a tag keeps it together
+with a deleted branch.  The converse does not hold: another branch or a tag may refer to an object on the list.
+The planner of a vacuum subtracts those.
 
     removed --begin_vacuum--> begun --confirm_vacuum--> confirmed --end_vacuum--> gone
-       ^----------- spared ------------|
+     ^----------- spared ------------|
 
-Objects of a begun vacuum cannot be referred to again, and are not deleted yet.  Its vacuum lists the leases
-once more, and keeps the objects that a live lease needs.  Confirmed ones never come back, so several
-processes may delete them. `horizon` is the greatest version whose removals a vacuum took: a revision of an
-older version may lack objects.
+Objects of a begun vacuum cannot be referred to again, and are not deleted yet.  The vacuum lists the leases
+once more, and spares the objects that a live lease needs.  Confirmed ones never come back, so several processes
+may delete them.  `horizon` is the greatest version whose removals a vacuum took: a revision of an older version
+may lack objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VacuumAction = ScanOrphans | Discard | BeginVacuum | ConfirmVacuum | EndVacuum
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):
-    """The version that removed an object, 0 if no version ever referred to it; its time and the object's size.
+    """The version that removed an object (0 if no version ever referred to it), the time, and the object's size.
 
     `time` is in microseconds since 1970, `size` in bytes, 0 if it is not known.
     """
@@ -81,7 +81,8 @@ class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Removed:
-    """The list at a version; `vacuums` are those that have not ended, by the sequence of their beginning.
+    """The list at a version; `vacuums` are those that have not ended, by the sequence of the transaction that
+    began them.
 
     `floor`: no new object with a smaller id is committed.  `scanned`: names below it were searched for orphans.
     `known_from`: objects with smaller ids may have been removed before the lake kept this list.
@@ -121,11 +122,11 @@ class Removed:
         return next(begun, None)
 
     def with_removed(self, removals: Mapping[str, Removal]) -> Removed:
-        """The list with these objects."""
+        """Returns the list with these objects added."""
         return replace(self, objects=self.objects.update(removals))
 
     def without(self, objects: Iterable[str]) -> Removed:
-        """The list without these objects.  It does not check whether they are there: that would read the
+        """Returns the list without these objects.  It does not check whether they are on it: that would read the
         checkpoint."""
         return self if self.is_empty() else self.with_removed(dict.fromkeys(objects, OFF))
 
@@ -133,7 +134,7 @@ class Removed:
 def fold_vacuums(
     removed: Removed, actions: Iterable[VacuumAction], *, seq: int, id: str, time: int
 ) -> Removed:
-    """The list after these actions of the transaction `id`, of sequence `seq`.
+    """Returns the list after these actions of the transaction `id`, which has the sequence `seq`.
 
     Discards that follow each other are applied at once, so that a million of them take no longer than their
     objects.  Raises Corrupt if an action does not fit.

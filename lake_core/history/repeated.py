@@ -1,12 +1,14 @@
-"""A token that was used before: whether its records are, or were, on the branch that uses it again.
+"""Decides about a token that was used before: whether its records are, or were, on the branch that uses it again.
 
-A repeated commit writes nothing, because the first one counts.  That would lose records in silence if they are
-not there: its load was reverted, or went to another branch, such as one that is deleted.  Loading once more could
-double them, because a revert and a deletion can be taken back.  So the commit is refused (decision 163).
-Records that were deleted, replaced or expired on the branch were there, so they are not loaded again.
+A repeated commit writes nothing, because the first one counts.  That would silently lose records if they are
+not on the branch: because their load was reverted, or went to another branch, for example a deleted one.
+Loading once more could double them, because a revert and a deletion can be undone.  So the commit is refused
+(decision 163).  Records that were deleted, replaced or expired on the branch were there, so they are not loaded
+again.
 
-The snapshot answers nearly always, as long as the load's own objects are there: of a merged object nothing tells
-whether it holds the load.  Otherwise the entries since tell; if they are purged, the first commit counts.
+The snapshot nearly always suffices, as long as the load's own objects are there; a merged object does not show
+whether it contains the load.  Otherwise the entries since the load decide; if they are purged, the first commit
+counts.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from lake_core.records.branching import Restored
 from lake_core.records.transactions import sequence, version_of
 
 REVERTS = "lake.reverts"
-"""The metadata of a revert: the versions that it takes back, with blanks between them."""
+"""The metadata of a revert: the versions that it reverts, with blanks between them."""
 
 
 def holds(branch: BranchState, first: Remembered) -> bool:
@@ -47,7 +49,8 @@ def check_repeated(
 ) -> None:
     """Raises InvalidInput if the token's records never were on the branch, or were reverted there.
 
-    `transactions` are those of the pool with their versions, newest first.  They are read down to the first commit.
+    `transactions` are those of the pool with their versions, newest first.  They are read back to the first
+    commit.
     """
     since: list[tuple[int, Transaction]] = []
     for version, transaction in transactions:
@@ -80,11 +83,11 @@ def check_repeated(
 
 @dataclass
 class _OnBranch:
-    """A branch as far as it concerns one load.
+    """What a branch shows of one load.
 
-    `shown`: the versions that brought it there (its own, or those of merges), each with the versions since which
-    it is shown or taken back.  `reverts`: what each revert did to them.  `created`: when the branch was created, 0
-    if before the load.
+    `shown`: the versions that brought the load there (its own, or those of merges), each with the versions from
+    which on it is shown or reverted.  `reverts`: what each revert did to them.  `created`: when the branch was
+    created, 0 if before the load.
     """
 
     shown: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
@@ -92,12 +95,12 @@ class _OnBranch:
     created: int = 0
 
     def at(self, version: int) -> dict[int, list[tuple[int, bool]]]:
-        """What was shown at a version."""
+        """Returns what was shown at a version."""
         states = {v: [one for one in states if one[0] <= version] for v, states in self.shown.items()}
         return {v: past for v, past in states.items() if past}
 
     def revert(self, version: int, reverted: Iterable[int]) -> None:
-        """Take versions back; a revert of a revert brings back what that took."""
+        """Reverts versions; the revert of a revert shows again what that one had hidden."""
         changed: dict[int, bool] = {}
         for one in reverted:
             changed |= {one: False} if one in self.shown else {}
@@ -116,7 +119,7 @@ class _Trace:
     deleted: dict[tuple[str, int], _OnBranch] = field(default_factory=dict)
 
     def follow(self, version: int, transaction: Transaction) -> None:
-        """Go on with the next transaction, from old to new."""
+        """Applies the next transaction; call it from old to new."""
         name = transaction.branch
         for action in transaction.actions:
             match action:
@@ -140,7 +143,8 @@ class _Trace:
             self.branches[name].revert(version, taken_back)
 
     def _had_the_load(self, restored: Restored) -> bool:
-        """Whether this is the branch of the load itself: others of its name may have been deleted before."""
+        """Whether the restored branch is the one with the load: other branches of its name may have been deleted
+        before."""
         if restored.created > self.version:
             return False
         unmerged = restored.writes

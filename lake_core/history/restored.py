@@ -1,7 +1,8 @@
-"""Check that a checkpoint's state is one that a fold of entries up to its version can make; pure.
+"""Checks that a checkpoint's state is one that a fold of entries up to its version can make; pure.
 
-The types of its rows already check each row alone.  Here are the relations between rows: what refers
-to something finds it, parents of branches end, and nothing is newer than the checkpoint.  Called by `checkpoint`.
+The types of its rows already check each row alone.  This module checks the relations between rows: everything
+that a row refers to exists, parents of branches form no circle, and nothing is newer than the checkpoint.
+Called by `checkpoint`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _check_branch(state: PoolState, name: str, branch: BranchState) -> None:
 
 
 def _versions(state: PoolState) -> Iterator[tuple[str, int]]:
-    """What names a version, and which."""
+    """Yields everything that names a version, in words, and the version."""
     for name, branch in state.branches.items():
         yield f"branch {name!r}", max(branch.tip, branch.replaced, branch.revealed)
         if branch.fork is not None:

@@ -1,15 +1,15 @@
-"""Which references may be removed without making older records visible again; pure.
+"""Decides which references may be removed without making older records visible again; pure.
 
-- In an append pool every reference may go.
-- In an upsert pool a record hides the older ones of its key.  A reference must stay while another one stays that
-  shares keys with it and holds a record as old or older.
-- In an aggregate pool a record is made of all records of its key.  A reference must stay while another one stays
-  that shares keys with it; otherwise the value of a key would change, instead of going.
+- In an append pool every reference may be removed.
+- In an upsert pool a record hides the older ones of its key.  A reference must stay if another one stays that
+  shares keys with it and has a record as old or older.
+- In an aggregate pool a record is made of all records of its key.  A reference must stay if another one stays
+  that shares keys with it; otherwise the value of a key would change, instead of disappearing.
 
-A reference that must stay may force others to stay, so the answer is a closure.  Compaction does not change it: it
-moves records between references, and neither their keys nor their sequences.
+A reference that must stay may force others to stay, so the answer is a closure.  Compaction does not change it:
+it moves records between references, and changes neither their keys nor their sequences.
 
-Callers: the planner of the retention agent, and `rebase`, which asks again on the newest state.
+Called by the planner of the retention agent, and by `rebase`, which checks again on the newest state.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from lake_core.history.snapshot.reference import Reference
 
 
 def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kind: str) -> list[Reference]:
-    """Which references of `leaving` must stay too; all belong to one pool or sub-pool of this kind."""
+    """Returns the references of `leaving` that must stay too; all belong to one pool or sub-pool of this
+    kind."""
     if kind == "append" or not leaving:
         return []
     blocked: list[Reference] = []
@@ -40,7 +41,7 @@ def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kin
 
 
 class _Candidates:
-    """References by low bound.  The highs up to each are bounded by `reach`, so that few are looked at."""
+    """References by low bound.  `reach` bounds the highs up to each of them, so that a search visits few."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self.references = sorted(references, key=lambda r: r.low)
@@ -53,7 +54,8 @@ class _Candidates:
         self.left = np.ones(len(self.references), np.bool_)
 
     def take(self, stays: Reference, *, by_age: bool) -> list[Reference]:
-        """Those that share keys with a reference that stays and, `by_age`, are not older than all of it."""
+        """Removes and returns those that share keys with a reference that stays and, with `by_age`, are not older
+        than all of it."""
         begin, end = bisect_right(self.reach, stays.low), bisect_left(self.lows, stays.high)
         if begin >= end:
             return []

@@ -24,13 +24,13 @@ _FILLED = {
     POINT: (),
     RECENT: ("seq",),
 }
-"""Columns of a section that have no null, beside the key; those of others: `value`."""
+"""Columns of a section that have no null, beside the key; for sections that are not listed, it is `value`."""
 
 _COUNTS = ("seq", "oldest", "applied", "place", "records", "size")
 
 
 def check_rows(table: pa.Table, *, section: str, version: int) -> str | None:
-    """The fault of these rows, in words, as far as the table has the columns; None if there is none.
+    """Returns the fault of these rows in words, for the columns that the table has; None if there is none.
 
     `version` is the checkpoint's.
     """
@@ -83,5 +83,5 @@ def _check_references(table: pa.Table, names: set[str]) -> str | None:
 
 
 def _all(mask: pa.ChunkedArray) -> bool:
-    """Whether all that is not null is true."""
+    """Whether all values that are not null are true."""
     return pc.all(mask, min_count=0).as_py() is not False

@@ -1,19 +1,18 @@
 """The state of a pool: each branch's tip and snapshot, and the tokens and source files that writers must not
 repeat.
 
-Entries make it (`fold`).  The state holds
+Entries make it (`fold`).  The state has
 
-- branches, by name: the newest version, the snapshot and the tombstones there,
-- schemas, by id, and which of them objects of the pool itself have (the others belong to its sub-pools),
+- branches, by name: the newest version, the snapshot and the tombstones of each;
+- schemas, by id, and which of them are used by objects of the pool itself (the others belong to its sub-pools);
 - tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
   that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
-  again.
-- sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
-- lifts of merges, tags, and split points,
-- the objects that branches gave up and that are not deleted yet (`removal`),
-- the pending parts of transactions over several pools, and what is known of their other pools,
-- whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks, until one
-  opens it again (decision 78).
+  again;
+- sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too;
+- lifts of merges, tags, and split points;
+- the objects that branches gave up and that are not deleted yet (`removal`);
+- the pending parts of transactions over several pools, and what is known of their other pools;
+- whether the pool was dropped: a dropped pool accepts no transaction until one opens it again (decision 78).
 
 Large parts may rest on a checkpoint, which is read when needed (`LayeredMap`, `Snapshot`).
 """
@@ -91,7 +90,7 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
 class Ingested:
     """A source file that was ingested, by the transaction of `version`; 0 in states older than branches.
 
-    From the version `until` on, it no longer counts as ingested (a revert); None: it still counts.
+    From the version `until` on (a revert), it no longer counts as ingested; None means that it still counts.
     """
 
     source: Source
@@ -129,7 +128,7 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
             msgspec.structs.force_setattr(self, "expires", LAST_TIME)
 
     def is_live(self, now: int) -> bool:
-        """Whether it holds its version at `now`, in microseconds since 1970."""
+        """Whether it keeps its version at `now`, in microseconds since 1970."""
         return self.expires is None or now < self.expires
 
 
@@ -212,8 +211,8 @@ class PoolState:
         return ingested_as(self.branches, self.sources, branch, uri)
 
     def source_changed(self, branch: str, uri: str) -> int:
-        """The newest version that ingested a source file of this name on the branch or on one of its parents, or
-        gave it back; 0 if none did."""
+        """Returns the newest version that ingested a source file of this name, or gave it back, on the branch or
+        one of its parents; 0 if none did."""
         newest, branch_state = 0, self.branches.get(branch)
         while branch_state is not None:  # bounded: a parent is older than its children
             own = self.sources.get((branch, uri))
@@ -232,7 +231,7 @@ def ingested_as(
     branch: str,
     uri: str,
 ) -> Source | None:
-    """The source file as in `PoolState.ingested`."""
+    """Returns the source file as `PoolState.ingested` would."""
     branch_state, until = branches.get(branch), NEVER
     while branch_state is not None:  # bounded: a parent is older than its children
         own = sources.get((branch, uri))

@@ -1,8 +1,8 @@
-"""Tags: what becomes of a draft that sets or deletes them, and what transactions make of them; pure.
+"""Tags: decides how a draft that sets or deletes them fits the newest state, and folds them; pure.
 
-A tag names the state of a branch at a version, and does not move: delete it to set it elsewhere.  Its transaction
-belongs to no branch, so loads and streams never meet it.  A live tag keeps the checkpoint of its version from the
-purge (`PoolState.kept`), and the objects of its branch from whatever deletes objects.
+A tag names the state of a branch at a version, and does not move: delete it to set it elsewhere.  Its
+transaction belongs to no branch, so loads and streams are not affected by it.  A live tag protects the
+checkpoint of its version from the purge (`PoolState.kept`), and the objects of its branch from deletion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lake_core.records import Action, DeleteBranch, DeleteTag, SetTag, Transacti
 
 
 def tagging(state: PoolState, draft: Draft) -> tuple[Action, ...]:
-    """The actions of a draft that sets or deletes tags, on the newest state.  Raises AlreadyExists, NotFound."""
+    """Returns the actions of a draft that sets or deletes tags, on the newest state.  Raises AlreadyExists,
+    NotFound."""
     for action in draft.actions:
         if isinstance(action, SetTag):
             if action.tag in state.tags:

@@ -34,12 +34,14 @@ SchemaOf = Callable[[str], pa.Schema]
 
 
 class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Hides records with keys in [low, high) for which the condition holds, if they were written before `seq`.
+    """Hides records with keys from `low` to before `high` that fulfil the condition, if they were written before
+    `seq`.
 
-    `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the transaction
-    that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.  `sub_pool`: the
-    sub-pool whose records it covers, "" for the pool itself.  `only`: the first and the last sequence of the
-    records that it hides; then its own `seq` does not count.  `replaced_in`: see `since`; 0 stands for `version`.
+    `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the
+    transaction that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.
+    `sub_pool`: the sub-pool whose records it covers, "" for the pool itself.  `only`: the first and the last
+    sequence of the records that it hides; then its own `seq` does not count.  `replaced_in`: see `since`; 0
+    stands for `version`.
     """
 
     id: str
@@ -68,12 +70,14 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def since(self) -> int:
-        """The version from which a replace conflicts with others: its own, also if it was retired in between."""
+        """The version from which a replace conflicts with others: its own version, even if it was retired in
+        between."""
         return self.replaced_in or self.version
 
     @property
     def exactly(self) -> tuple[int, int] | None:
-        """The first and the last sequence of the records that it hides; None: all older than itself."""
+        """The first and the last sequence of the records that it hides; None means all records older than
+        itself."""
         return (self.seq, self.seq) if self.self_only else self.only
 
     @property

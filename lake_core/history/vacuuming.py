@@ -1,9 +1,9 @@
-"""Decide how a draft that deletes objects, or needs them, fits the newest state; pure.
+"""Decides how a draft that deletes objects, or needs them, fits the newest state; pure.
 
 - New objects below the floor are refused: a scan for orphans may have found them, so the vacuum may take them.
-- A reference is put back only to an object that is surely on the store: a branch refers to it, or it is on the list
-  of the removed, or the tag of a deleted branch that is being restored keeps it.
-- A tag is set only on a version whose objects are all there, or that another tag keeps already.
+- A reference is added again only to an object that is certainly on the store: a branch refers to it, or it is
+  on the list of removed objects, or the tag of a deleted branch that is being restored keeps it.
+- A tag is set only on a version whose objects are all there, or that another tag already keeps.
 - A vacuum that was planned on a state takes only objects whose removal has not changed since.
 """
 
@@ -105,19 +105,21 @@ def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> No
 
 
 def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Those of the objects to which branches refer."""
+    """Returns the objects among these to which branches refer."""
     branches = state.branches.values()
     return frozenset(id for branch in branches for id in objects_of(branch.snapshot, among))
 
 
 def unlisted_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Those of the objects to which no branch refers and which are not on the list of removed objects."""
+    """Returns the objects among these to which no branch refers and which are not on the list of removed
+    objects."""
     unlisted = frozenset(among) - state.removed.get_many(among).keys()
     return unlisted - held_objects(state, unlisted)
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
-    """Those of the objects that references name, perhaps more than once; the references are read as columns.
+    """Yields the objects among these that references name, perhaps more than once; the references are read as
+    columns.
 
     Ids sort by time, so an object that is newer than all fixed references is not searched among them.
     """

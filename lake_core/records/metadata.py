@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lake_core.errors import InvalidInput
 
 MAX_PAIRS, MAX_NAME, MAX_VALUE = 64, 255, 8192
-"""Pairs of a transaction, characters of a name, bytes of a value (UTF-8), at most."""
+"""Limits of a transaction's metadata: pairs, characters of a name, bytes of a value (UTF-8)."""
 
 
 def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:

@@ -180,7 +180,7 @@ READ_OPTIONS: dict[str, Setting] = {
 Spark application: `csv.null` is `--csv-null`."""
 
 POINT, SCAN = "point", "scan"
-"""Which reads the row groups of a pool's objects serve best."""
+"""The kinds of reads that the row groups of a pool's objects can be made for."""
 
 RUN, PARTS = "run", "parts"
 """What a load leaves that is larger than its memory: one sorted run of objects, or parts that overlap."""

@@ -31,7 +31,8 @@ READ, LIST = "read it, and to list the lake", "list it"
 CREATE, WRITE, DELETE = "create it", "write it", "delete it"
 """Rights that a process may lack (docs/trust.md).
 
-Stores deny a read of a missing object to a process that may not list: it must not learn that the name is free.
+Stores deny reading a missing object to a process that may not list, so that it does not learn that the name is
+free.
 """
 
 

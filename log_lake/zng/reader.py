@@ -24,7 +24,8 @@ from log_lake.zng.types import FIRST_TYPEDEF, Record, Type, Union, plain
 from log_lake.zng.wire import MAX_VALUE_BYTES, Cursor, corrupt
 
 WIDE_VALUE, COMPRESSED, APPLICATION, END = 0xF5, 0xFD, 0xFE, 0xFF
-"""The first bytes of messages; below are values whose type has that id, between are typedefs."""
+"""The first bytes of messages.  A smaller first byte is the type id of a value; one between WIDE_VALUE and END
+that is none of these begins a typedef."""
 
 ROWS_BYTES = 4 << 20
 """Bytes of one group of values: enough to make the fixed cost of a column small, and few enough for any

@@ -55,10 +55,11 @@ class Attempt:
     """One commit under way: `Journal.append` calls `propose` and `lose_race`; then comes `succeed` or `fail`.
 
     `now`: microseconds since 1970.  `contended`: the writer saw contention at one of its last commits.
-    `possible_since`: after this version another writer may have committed the draft without our knowing, because
-    we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
-    `begun`: the version on which this attempt first proposed.  `lost` counts races, `others` the writers it met.
-    `answer`: the known outcome or the refusal, if the last proposal gave one of these instead of an entry.
+    `possible_since`: after this version another writer may have committed the draft without our knowing,
+    because we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
+    `begun`: the version on which this attempt first proposed.  `lost` counts lost races, `others` the other
+    writers seen.  `answer`: the known outcome or the refusal, if the last proposal gave one of these instead of
+    an entry.
     """
 
     journal: Journal[Entry, PoolState]
@@ -92,7 +93,7 @@ class Attempt:
     # --- for Journal.append
 
     def propose(self, loaded: LoadedState[PoolState]) -> Entry | NextEntry[Entry] | None:
-        """The entry that should come next, None if the outcome is known already."""
+        """Returns the entry that should come next; None if the outcome is already known."""
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
@@ -125,7 +126,7 @@ class Attempt:
         return Entry(self.draft.id, (rebased, *collected))
 
     def lose_race(self, times: int, loaded: LoadedState[PoolState]) -> None:
-        """Note a lost race; after enough of them, post a request."""
+        """Records a lost race; after enough of them, posts a request."""
         self.lost = times
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
@@ -155,7 +156,8 @@ class Attempt:
         return self.answer
 
     def fail(self, error: BaseException) -> None:
-        """Note the error that ended the commit: then the state is DONE if the draft is surely not committed."""
+        """Records the error that ended the commit: the state becomes DONE if the draft is certainly not
+        committed."""
         if isinstance(error, OutcomeUnknown):
             self.possible_since = error.version - 1  # earlier entries were folded, and do not hold the draft
             event = Event.ANSWER_LOST
@@ -280,7 +282,7 @@ class Attempt:
         return live
 
     def _search_entries(self, possible_since: int, loaded: LoadedState[PoolState]) -> Committed | None:
-        """The commit of the draft according to the entries themselves, None if it is not committed.
+        """Returns the commit of the draft, found in the entries themselves; None if it is not committed.
 
         Raises OutcomeUnknown if one of the entries is purged or lost.
         """
@@ -321,8 +323,8 @@ class Attempt:
 
 
 _STATE_UNREADABLE = (Unavailable, CheckpointGone, CheckpointDamaged, Undecided)
-"""Errors that refuse nothing: the state cannot be read, or a transaction over pools is undecided.  A later try of
-the same draft may be accepted."""
+"""Errors that do not refuse the draft: the state cannot be read, or a transaction over pools is undecided.  A
+later try of the same draft may be accepted."""
 
 
 def _is_done(request: ObjectInfo, loaded: LoadedState[PoolState]) -> bool:

@@ -45,13 +45,14 @@ from lake_core.store import ObjectInfo, Store
 log = logging.getLogger(__name__)
 
 MAX_REQUESTS = 256
-"""Requests that one entry collects, at most."""
+"""The most requests that one entry collects."""
 
 MAX_REQUEST_BYTES = 4_000_000
-"""Bytes of all requests that one entry collects, and so of each request: an entry is one small object."""
+"""The most bytes of all requests that one entry collects, and so of each request: an entry is one small
+object."""
 
 MAX_QUEUE = 1024
-"""Objects of the queue that a writer reads, at most: objects that stay forever must not hide the requests after
+"""The most objects of the queue that a writer reads: objects that stay forever must not hide the requests after
 them."""
 
 
@@ -131,10 +132,10 @@ class Requests:
     journal: str
     codec: Codec[DraftRequest] = field(default_factory=lambda: Codec(DraftRequest))
     _read_before: dict[str, DraftRequest | None] = field(default_factory=dict)
-    """The objects that were read, by name; None: overlooked from now on."""
+    """The objects that were read before, by name; None: ignored from now on."""
 
     def post(self, draft: Draft, *, possible_since: int, time: int) -> None:
-        """Store the draft for other writers to commit.  If the store refuses, its writer commits it alone."""
+        """Stores the draft for other writers to commit.  If the store refuses, its writer commits it alone."""
         data = self.codec.encode(request_of(draft, possible_since=possible_since, time=time))
         if len(data) <= MAX_REQUEST_BYTES:
             with contextlib.suppress(Unavailable):
@@ -143,7 +144,7 @@ class Requests:
                 log.info("%s: posted a request for %s, %d bytes", self.journal, draft.id, len(data))
 
     def withdraw(self, id: str) -> None:
-        """Delete a request that is decided or expired; if the store refuses, it stays."""
+        """Deletes a request that is decided or expired; if the store refuses, it stays."""
         with contextlib.suppress(Unavailable):
             self.store.delete(naming.request(self.journal, id))
 
@@ -192,7 +193,7 @@ class Requests:
         return requests
 
     def _read(self, name: str) -> DraftRequest | None:
-        """The request, None if its writer withdrew it meanwhile or it cannot be read."""
+        """Returns the request; None if its writer withdrew it meanwhile or it cannot be read."""
         with contextlib.suppress(Unavailable, Corrupt):
             data = self.store.get(name)
             request = None if data is None else self.codec.decode(data, name=name)

@@ -1,7 +1,7 @@
-"""The states of one commit, the events that move it from one to the next, and the picture of both; pure.
+"""The states of one commit, the events that move it from one to the next, and the diagram of both; pure.
 
 `TRANSITIONS` is the whole machine: an event that a state does not list is a bug, and raises `ImpossibleEvent`.
-`attempt` moves by it.  docs/protocol.md holds what `page` writes, and a test compares the two.
+`attempt` moves by it.  docs/protocol.md has the text that `page` writes, and a test compares the two.
 """
 
 from __future__ import annotations

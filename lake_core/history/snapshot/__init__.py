@@ -1,6 +1,7 @@
 """The references of a branch at a version, in columns.
 
-`reference` is one of them; `fixed` are unchanging ones, in a checkpoint or in memory; `snapshot` is all of them.
+`reference` is a single reference; `fixed` are references that never change, in a checkpoint or in memory;
+`snapshot` is all references of a branch.
 """
 
 from lake_core.history.snapshot.reference import Reference

@@ -1,7 +1,7 @@
 """Fixed references: columns in memory or in a checkpoint, on which a snapshot rests.
 
-Both answer the same few questions without making a Python object of every reference.  `newest` is the greatest id
-of their objects.  Ids sort by time, so a look-up of a newer object needs to read nothing.
+Both forms answer the same few questions without making one Python object per reference.  `newest` is the
+greatest id of their objects.  Ids sort by time, so a look-up of a newer object needs to read nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVERY = tuple(ROW.names)
 """The columns of a row."""
 
 PART = 64
-"""References that are decoded at once where the first ones may be enough."""
+"""References that are decoded at once if the first few may suffice."""
 
 
 class FixedReferences(Protocol):
@@ -46,15 +46,15 @@ class FixedReferences(Protocol):
         """The references of the (sub-)pool that overlap the range."""
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
-        """Like `overlapping`, but only references whose oldest record is no newer than `sequence`; decoded as
-        needed."""
+        """Yields references like `overlapping`, but only those whose oldest record is no newer than `sequence`;
+        decoded as needed."""
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
-        """The rows of the pool or sub-pool by low bound, a table at a time; `columns` are the wanted ones
-        besides `key`."""
+        """Yields the rows of the pool or sub-pool by low bound, a table at a time, with these `columns` besides
+        `key`."""
 
     def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
-        """The references whose newest record is newer."""
+        """Returns the references whose newest record is newer than the sequence."""
 
     def span(self, *, sub_pool: str) -> KeyRange | None:
         """The range from the lowest bound of the references to the highest; None if there are none."""
@@ -78,9 +78,9 @@ class TableReferences:
         added: Iterable[Reference],
         only: str | None = None,
     ) -> TableReferences:
-        """A copy without the removed references (named by object and low bound), with the added ones.
+        """Returns a copy without the removed references (named by object and low bound), and with the added ones.
 
-        `only`: the one sub-pool to copy; None: all.
+        `only`: the one sub-pool to copy; None means all.
         """
         new: dict[str, list[Reference]] = {}
         newest = self.newest

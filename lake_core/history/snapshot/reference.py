@@ -14,16 +14,16 @@ from lake_core.records.branching import check_data
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
-    """A data object clipped to [low, high).
+    """A data object clipped to keys from `low` to before `high`.
 
     `seq` is the sequence of its newest record; `ordinal` orders the objects of one transaction by arrival.
-    `oldest` is None if all records have the sequence `seq`.  Otherwise a compaction wrote the object: `oldest` is
-    the sequence of its oldest record, and each record carries its own sequence and ordinal.  The object holds no
-    record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object stores into
-    those that they have on this branch (`history.lift`).  `data` are the bytes of an inlined object, which is not
-    on the store; b"" if it is.
+    `oldest` is None if all records have the sequence `seq`.  Otherwise a compaction wrote the object: `oldest`
+    is the sequence of its oldest record, and each record stores its own sequence and ordinal.  The object has
+    no record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object
+    stores into those that they have on this branch (`history.lift`).  `data` are the bytes of an inlined
+    object, which is not on the store; b"" for an object on the store.
 
-    No reference can be part of a cycle, so the garbage collector does not visit the millions of a large pool.
+    No reference can be part of a cycle, so the garbage collector does not visit it: a large pool has millions.
     """
 
     object: str
@@ -58,7 +58,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
 
 class ColumnsAndMore(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The columns of a reference with lifts, or of an inlined object; others store their columns alone."""
+    """The stored value of a reference that has lifts or is inlined; other references store their columns
+    alone."""
 
     columns: tuple[Column, ...]
     lifts: tuple[int, ...] = ()

@@ -28,18 +28,19 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
 MIN_CHANGES = 1024
-"""References that `added` and `dropped` may hold, however few `folded` has: merging copies all of `folded`."""
+"""References that `added` and `dropped` may have, however few are in `folded`: merging them copies all of
+`folded`."""
 _EMPTY = TableReferences({})
 
 Identity = tuple[str, bytes]
-"""The object of a reference, and its low bound."""
+"""What identifies a reference: its object, and its low bound."""
 
 
 class Shape(msgspec.Struct, frozen=True):
     """Totals of the references of one sub-pool and schema.
 
-    `first`: the oldest sequence of the first reference that ever had them.  `inlined`: those of the bytes that lie
-    in the journal; left out if there are none.
+    `first`: the oldest sequence of the first reference that ever had this sub-pool and schema.  `inlined`: how
+    many of the bytes are in the journal; left out if none are.
     """
 
     first: int

@@ -1,14 +1,15 @@
-"""Whether a draft may be committed beside a pending part whose decision it does not know; pure.
+"""Decides whether a draft may be committed beside a pending part that is not decided yet; pure.
 
-A part is merged where it is settled, so what is committed in between comes before it in the journal.  A reader may
-have seen the transaction without the draft by then.  So both orders must give the same records, and the part must
-still be mergeable after the draft:
+A part is merged where it is settled, so a draft that is committed in between precedes it in the journal.  By
+then a reader may have seen the transaction without the draft.  So both orders must give the same records, and
+the part must still be mergeable after the draft:
 
-- Upkeep of the two branches that shows the same records before and after, tags, split points, vacuums: yes.
-- A load into an append pool, if the part deletes and replaces nothing, and has none of its source files: yes.
-- Whatever touches neither the part's branch nor the one that it will be merged into: yes, if it neither has the
-part's token nor gives the sums of an aggregate pool more digits.
-- Everything else: no.  Its writer waits; a part is undecided for a few requests of its owner, or for its lease.
+- Allowed: upkeep of the two branches that shows the same records before and after, tags, split points, vacuums.
+- Allowed: a load into an append pool, if the part deletes and replaces nothing, and has none of its source
+  files.
+- Allowed: a draft that affects neither the part's branch nor the one that it will be merged into, if it does
+  not have the part's token and does not give the sums of an aggregate pool more digits.
+- Everything else must wait: a part is undecided for a few requests of its owner, or for its lease.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from lake_core.schemas import Rule
 
 
 def undecided(state: PoolState, draft: Draft, rule: Rule) -> str:
-    """The transaction whose pending part does not commute with the draft; "" if none.
+    """Returns the transaction whose pending part does not commute with the draft; "" if there is none.
 
     A draft that settles a part commutes with it.
     """
@@ -66,7 +67,7 @@ def _tokens(draft: Draft) -> set[str]:
 
 
 def _touched(draft: Draft) -> set[str]:
-    """The branches beside its own that the draft reads or changes as a whole."""
+    """Returns the branches besides its own that the draft reads or changes as a whole."""
     touched = set()
     for action in draft.actions:
         match action:
@@ -80,7 +81,8 @@ def _touched(draft: Draft) -> set[str]:
 
 
 def _is_upkeep(draft: Draft) -> bool:
-    """Whether the draft compacts, or applies or retires deletes: readers see the same records before and after."""
+    """Whether the draft compacts, or applies or retires deletes: readers see the same records before and
+    after."""
     if draft.oldest_only or draft.is_exact or draft.only_takes:
         return False
     return all(
@@ -91,7 +93,7 @@ def _is_upkeep(draft: Draft) -> bool:
 
 
 def _only_adds(state: PoolState, part: PendingPart, draft: Draft, rule: Rule) -> bool:
-    """Whether the draft adds records to which the part does nothing, in a pool that keeps all records."""
+    """Whether the draft only adds records that the part does not affect, in a pool that keeps all records."""
     child = state.branches[part.branch]
     if not rule.keeps_all or child.fork is None:
         return False

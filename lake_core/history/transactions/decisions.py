@@ -1,13 +1,13 @@
-"""The objects of a transaction over several pools that lie beside all journals.
+"""The objects of a transaction over several pools that are stored outside of all journals.
 
     transactions/<id>/begun              JSON (`Begun`): who began it, when, and until when it may stay open
     transactions/<id>/joined-<pool id>   JSON (`JoinedPool`): the pool has or gets a branch of the transaction
     transactions/<id>/lease              JSON (`CommitLease`): its commit has begun, and its owner lives
     transactions/<id>/decision           JSON (`Decision`), created once: this is the commit, or the end
 
-The decision is a create-only put, so the first one counts, of whichever process.  The lease only says when another
-process may make it.  Its age is counted on the store's clock, against an object that the asker has just written
-(`asked`).
+The decision is a create-only put, so the first one counts, whichever process makes it.  The lease only says
+when another process may make it.  Its age is measured on the store's clock, against an object that the asking
+process has just written (`asked`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ TTL = 30.0
 """Seconds for which the owner of a commit may be silent before another process may abort it."""
 
 MAX_TTL = 3_600.0
-"""Seconds that a stored lease may ask for, at most."""
+"""The most seconds that a stored lease may ask for."""
 
 TRIES = 5
-"""Times to create an object whose answer is lost."""
+"""How often creating an object is tried if the answer is lost."""
 
 TOKEN = "transaction:"
-"""Begins the token under which each pool knows a transaction with a token.  Other writes have no such tokens."""
+"""The prefix of the token under which each pool knows a transaction that has a token.  Other writes have no such
+tokens."""
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ T = TypeVar("T")
 class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transaction that was begun; `time` and `expires` are in microseconds since 1970.
 
-    `token`: a second transaction with it changes nothing.
+    `token`: a second transaction with the same token changes nothing.
     """
 
     author: str
@@ -64,7 +65,7 @@ class JoinedPool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CommitLease(msgspec.Struct, frozen=True):
-    """The owner of a commit lives: it writes this again at least every `ttl` seconds."""
+    """Says that the owner of a commit lives: the owner writes it again at least every `ttl` seconds."""
 
     owner: str
     ttl: float = TTL
@@ -75,7 +76,7 @@ class CommitLease(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Committed, with the version of the pending entry in each pool; or aborted.
+    """The decision: committed, with the version of the pending entry in each pool; or aborted.
 
     `time` is in microseconds since 1970.
     """
@@ -106,7 +107,7 @@ class ListedTransaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be written to: it was begun, and neither its commit nor its end has."""
+        """Whether it may be written to: it was begun, and neither a commit nor a decision has followed."""
         return naming.BEGUN in self.objects and not {naming.LEASE, naming.DECISION} & self.objects.keys()
 
 
@@ -118,21 +119,23 @@ class Decisions:
         self._clock = clock
 
     def begin(self, id: str, begun: Begun) -> None:
-        """Make the sign that a transaction was begun.  Raises Unavailable."""
+        """Records that a transaction was begun.  Raises Unavailable."""
         self._create(naming.transaction_object(id, naming.BEGUN), begun)
 
     def begun(self, id: str) -> Begun | None:
-        """What was said when the transaction was begun; None if it is unknown, or was cleaned up."""
+        """Returns what was recorded when the transaction was begun; None if it is unknown, or was cleaned
+        up."""
         return self._read(naming.transaction_object(id, naming.BEGUN), Begun)
 
     def join(self, id: str, pool_id: str, joined: JoinedPool) -> JoinedPool:
-        """Make the sign that a pool joins; returns the one that is there.  Raises Unavailable."""
+        """Records that a pool joins.  Returns the record that is stored, which may be an earlier one.  Raises
+        Unavailable."""
         name = naming.joined(id, pool_id)
         self._create(name, joined)
         return self._read(name, JoinedPool) or joined
 
     def joined(self, id: str, pool_id: str) -> JoinedPool | None:
-        """How a pool joined; None if it did not."""
+        """Returns how a pool joined; None if it did not."""
         return self._read(naming.joined(id, pool_id), JoinedPool)
 
     def listed(self, id: str) -> ListedTransaction:
@@ -152,15 +155,15 @@ class Decisions:
         return [by_id[id] for id in sorted(by_id)]
 
     def keep_lease(self, id: str, lease: CommitLease) -> None:
-        """Write the lease of the commit.  Raises Unavailable."""
+        """Writes the lease of the commit.  Raises Unavailable."""
         name = naming.transaction_object(id, naming.LEASE)
         self.store.put(name, msgspec.json.encode(lease), durable=True)
 
     def is_dead(self, id: str, *, met_in: str = "a journal") -> bool:
         """Whether the owner of the commit has been silent for longer than its lease.
 
-        Raises Corrupt if no commit has begun: then who asks has met a part that the owner did not prepare, in the
-        journal `met_in`, and must not end the transaction for it.  Raises Unavailable.
+        Raises Corrupt if no commit has begun.  Then the caller has found, in the journal `met_in`, a part that
+        the owner did not prepare, and must not end the transaction because of it.  Raises Unavailable.
         """
         now, objects = self.now(id), self.listed(id).objects
         if naming.LEASE not in objects:
@@ -192,7 +195,7 @@ class Decisions:
     def decide(
         self, id: str, *, committed: bool, by: str, prepared: dict[str, int] | None = None
     ) -> Decision:
-        """Make the decision, unless there is one; returns the one that counts.
+        """Makes the decision, unless there is one.  Returns the decision that counts.
 
         Raises OutcomeUnknown if the store does not say which one that is, Unavailable if none was made.
         """
@@ -212,14 +215,14 @@ class Decisions:
         return there
 
     def forget(self, listed: ListedTransaction) -> None:
-        """Delete all objects of a transaction, `begun` first, so that no process commits what is left."""
+        """Deletes all objects of a transaction, `begun` first, so that no process commits the rest."""
         names = [naming.transaction_object(listed.id, kind) for kind in listed.objects]
         begun = naming.transaction_object(listed.id, naming.BEGUN)
         self.store.delete(begun)
         self.store.delete_all([name for name in names if name != begun])
 
     def _create(self, name: str, value: msgspec.Struct) -> None:
-        """Create an object, unless there is one.  Raises Unavailable if the store does not say so."""
+        """Creates an object, unless it exists.  Raises Unavailable if the store does not confirm either."""
         for _ in range(TRIES):
             if self.store.create(name, msgspec.json.encode(value)) is not Created.UNKNOWN:
                 return

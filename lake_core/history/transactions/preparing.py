@@ -1,7 +1,7 @@
-"""What becomes of a draft that prepares or settles a part, and what its transaction makes of the state; pure.
+"""Decides how a draft that prepares or settles a part fits the newest state, and folds such transactions; pure.
 
 A prepared part is a promise to merge a branch.  So `preparing` refuses whatever a merge would refuse now, and
-`commuting` keeps out whatever could refuse it later.
+`commuting` keeps out every draft that could cause a refusal later.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Merging = Callable[[PoolState, Draft, Merge], tuple[Action, ...]]
 def preparing(
     state: PoolState, draft: Draft, action: Prepare, merging: Merging
 ) -> tuple[Action, ...] | Remembered:
-    """The actions of a draft that prepares a part, or what the transaction's token committed before.
+    """Returns the actions of a draft that prepares a part, or what the transaction's token committed before.
 
-    None are left if the part is prepared already, or its branch has nothing to merge.  Raises what a merge raises.
+    There are no actions if the part is already prepared, or if its branch has nothing to merge.  Raises what a
+    merge raises.
     """
     if action.over in state.pending:
         return ()
@@ -76,10 +77,10 @@ def is_settled(state: PoolState, draft: Draft) -> bool:
 
 
 def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
-    """Raises for a draft that would take apart what a transaction over pools does on a branch of its own.
+    """Raises for a draft that would break up the writes of a transaction over pools on its own branch.
 
-    InvalidInput: it merges the branch, deletes it with a tag, or begins another one on it.  Conflict: the
-    transaction is committed.
+    Raises InvalidInput if it merges the branch, deletes it with a tag, or begins another one on it.  Raises
+    Conflict if the transaction is committed.
     """
     first = draft.actions[0] if draft.actions else None
     settles = any(isinstance(action, Settle) for action in draft.actions)
@@ -103,7 +104,7 @@ def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
 
 
 def check_ended(state: PoolState, draft: Draft, action: EndBranch) -> None:
-    """Raises InvalidInput (no branch of a transaction), PlanAgain if the branch has moved since."""
+    """Raises InvalidInput if the branch is not that of a transaction, PlanAgain if it has moved since."""
     branch = state.branches.get(draft.branch)
     if branch is None:
         raise NotFound(f"branch {draft.branch!r} does not exist")
@@ -143,7 +144,8 @@ def _prepared(state: PoolState, version: int, transaction: Transaction, action: 
 def merged_part(
     pending: HashTrieMap[str, PendingPart], transaction: Transaction, action: Settle
 ) -> HashTrieMap[str, PendingPart]:
-    """The pending parts after the merge of one.  Raises Corrupt if the transaction does not merge it."""
+    """Returns the pending parts after this transaction merged one of them.  Raises Corrupt if the transaction does
+    not merge the part that `action` names."""
     part = pending.get(action.over)
     merges = [(a.branch, a.upto) for a in transaction.actions if isinstance(a, Merge)]
     if (

@@ -1,4 +1,5 @@
-"""How long a writer waits for the decision of a transaction over several pools, and how often it looks."""
+"""Decides how long a writer waits for the decision of a transaction over several pools, and how often it
+checks."""
 
 from __future__ import annotations
 
@@ -8,10 +9,10 @@ from lake_core.journal import Retry
 
 MOST_WAITING = 600.0
 """Seconds for which a writer waits for decisions, in one commit.  A living owner needs a few requests, and a dead
-one its lease of 30 s; an owner that waits itself for others holds on longer."""
+one its lease of 30 s; an owner that itself waits for others takes longer."""
 
 ASK_EVERY = 5.0
-"""Seconds between two looks at the lease of the owner; each is a put and a listing."""
+"""Seconds between two checks of the owner's lease; each is a put and a listing."""
 
 
 @dataclass
@@ -27,7 +28,7 @@ class DecisionWait:
         self.begun = self.asked = self.retry.clock()
 
     def asks(self) -> bool:
-        """Whether it is time to look whether the owner lives; not at once, since nearly all owners do."""
+        """Whether it is time to check if the owner lives; not at once, because nearly all owners do."""
         now = self.retry.clock()
         if now - self.asked < ASK_EVERY:
             return False
