@@ -94,19 +94,19 @@ class Agent(Generic[W, R]):
     result: type[R]
 
     nothing: ClassVar[str]
-    """What its log says if there is nothing to do."""
+    """The line of its log if there is nothing to do."""
     not_done: ClassVar[str]
-    """What a dry run leaves: "nothing is rewritten"."""
+    """What a dry run does not do, such as "nothing is rewritten"."""
     none_done: ClassVar[str]
-    """What the report says without results."""
+    """The line of the report if there is no result."""
     to_do: ClassVar[str]
-    """What a person does after a failure."""
+    """What a person should do after a failure."""
     sums: ClassVar[tuple[str, ...]] = ()
-    """The figures of results that the report sums up."""
+    """The names of the figures that the report adds up."""
     counted_as: ClassVar[str] = "pools"
     """The figure that counts the results."""
     skips_gone: ClassVar[bool] = True
-    """Whether a look that raises NotFound means that the pool, or its branch, is gone."""
+    """Whether NotFound from `look` means that the pool, or its branch, is gone, so that the pool is skipped."""
 
     # ---------------------------------------------------------------- find
 
@@ -118,7 +118,7 @@ class Agent(Generic[W, R]):
         return named_pools(lake, asked.pools)
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Called once for all these pools before `look`: does, or refuses, what concerns all of them
+        """Called once for all these pools before `look`: does, or refuses, the steps that concern all of them
         together."""
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
@@ -126,7 +126,7 @@ class Agent(Generic[W, R]):
         return list(put_off)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """Those of these pools at which the run must look, because the agent cannot rely on its memory."""
+        """Returns the pools that the run must look at, because the agent's memory does not cover them."""
         return run.quiet.others(names)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[W]:
@@ -134,8 +134,8 @@ class Agent(Generic[W, R]):
         raise NotImplementedError
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> W | PutOff:
-        """What `find` hands out for a pool that it cannot read: work, which will then fail with the same
-        error."""
+        """Returns what `find` hands out for a pool that it cannot read: work, which will then fail with the same
+        error, or a reason to defer it."""
         return asked.work(self.work, name, "cannot be read")
 
     def merged(self, all_work: Sequence[W], *, now: float) -> list[W]:
@@ -153,7 +153,8 @@ class Agent(Generic[W, R]):
     def left(
         self, asked: Request, looks: Mapping[str, PoolLook[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
-        """What is handed out in the end, after the limit of the run has chosen `handed` from all `work`."""
+        """Returns what is handed out in the end, after the limit of the run has chosen `handed` from all
+        `work`."""
         return handed
 
     # ---------------------------------------------------------------- run
@@ -173,7 +174,8 @@ class Agent(Generic[W, R]):
         """Raises Unavailable if pieces of work that were done together failed, and a retry may succeed."""
 
     def has_changed(self, lake: Lake, work: W) -> bool:
-        """Whether the work no longer fits what `find` saw; then a job that still runs for it is another job."""
+        """Whether the work no longer fits what `find` saw; then a job that still runs for it does other
+        work."""
         return False
 
     # ---------------------------------------------------------------- report
@@ -187,7 +189,7 @@ class Agent(Generic[W, R]):
         return [self.line(result)]
 
     def lags(self, all_work: Sequence[W], results: Sequence[R]) -> dict[str, str]:
-        """By pool: in which way the agent lags behind the writers, in words.  Pools without a lag are left
+        """Returns, by pool, how the agent lags behind the writers, in words.  Pools without a lag are left
         out."""
         return {}
 

@@ -1,6 +1,6 @@
-"""What jobs cost: requests, bytes and seconds, as the meter of their store counted them; pure.
+"""The cost of jobs: requests, bytes and seconds, as the meter of their store counted them; pure.
 
-Callers: `jobs`, which stores them; the reports of agents; `lake jobs`.
+Called by `jobs`, which stores them, by the reports of agents, and by `lake jobs`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def stored_cost(cost: Counts | None) -> Mapping[str, Any] | None:
 
 
 def shares(cost: Counts, parts: int) -> list[Counts]:
-    """A cost, divided evenly; the first part has the rest.  Work that is done together has one cost."""
+    """Divides a cost evenly among the pools that were worked on together; the first part gets the remainder."""
     if parts == 1:
         return [cost]
     each = Counts.of(

@@ -97,7 +97,8 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of work: number and result of each piece that was done, and the errors of the others."""
+    """The outcome of work: the number and the result of each piece that was done, and the errors of the
+    others."""
 
     done: tuple[tuple[int, Result], ...] = ()
     failures: tuple[Exception, ...] = ()
@@ -108,10 +109,10 @@ class Outcome:
         return [result for _, result in self.done]
 
     def raise_failure(self) -> None:
-        """Raises the first failure, if there is one.  A failure that may pass comes first, so that the caller
-        retries.
+        """Raises the first failure, if there is one.  A failure that a retry may cure comes first, so that the
+        caller retries.
 
-        An error of another library, such as Spark's, may pass: a retry may get another Spark.
+        An error of another library, such as Spark's, counts as such: a retry may get another Spark.
         """
         if self.failures:
             raise min(self.failures, key=_rank)
@@ -133,7 +134,7 @@ class Outcome:
 
 
 def _rank(failure: Exception) -> int:
-    """Which of several failures is raised: the smallest."""
+    """Returns the rank of a failure; of several failures, the one with the smallest rank is raised."""
     if not isinstance(failure, LakeError):
         return 1
     return 0 if failure.may_pass else 2
@@ -154,11 +155,10 @@ def carry_out(
     done: Callable[[Any, Any], None] = lambda work, result: None,
     ends: Callable[[Exception], bool] = lambda error: False,
 ) -> Outcome:
-    """Does all pieces of work of the agent, and continues after errors.  Each piece is a job of the lake
-    (`jobs`).
+    """Does all pieces of work of the agent, and continues after errors.  Each piece is a job of the lake (`jobs`).
 
     `does`: the agent; None: the one with that name.  It calls `done` after each piece, because the next one may
-    end the process.  `ends`: after this class of error, it tries no further piece.
+    end the process.  `ends` says whether it stops after an error, and tries no further piece.
     """
     agent = does or agent_of(name)
     together = AGENTS[name].together

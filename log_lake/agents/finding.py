@@ -4,9 +4,9 @@ It looks at pools in parallel, and hands out the work in their order.  It does n
 (`why_put_off`), but hands it out with the reason, for the report only.
 
 Every agent skips a paused pool (`agents=paused`).  `upkeep=paused` and hours (`upkeep.window`) limit the agents
-that only merge, save or remove stored data: compact, split, checkpoint, tombstones, retention.  Ingest and
-intervals load data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that
-began within the hours is finished.  Neither setting limits commands and programs.
+that only merge, save or remove stored data: compact, split, checkpoint, tombstones, retention.  They do not
+limit ingest and intervals, because users wait for the data, nor erasures, because each is due by a date.  Work
+that began within the hours is finished.  Neither setting limits commands and programs.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ T = TypeVar("T")
 W = TypeVar("W", bound=Work)
 
 AT_ONCE = 16
-"""Pools at which an agent looks at a time: a look mostly waits for the store; it holds one state in memory."""
+"""Pools that an agent looks at in parallel: looking mostly means waiting for the store; each look holds one state
+in memory."""
 
 MAX_WORK = 10_000
-"""Pieces of work of a run that sets no limit: its results, a few hundred bytes each, go between tasks."""
+"""Pieces of work of a run that sets no limit: tasks pass their results, a few hundred bytes each, to each
+other."""
 
 
 def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
@@ -151,13 +153,13 @@ def handed_out(
 
 
 def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
-    """At most `limit` pieces, the first of `in_turns`, in the order of `all_work`."""
+    """Returns at most `limit` pieces: those that come first in `in_turns`, but in the order of `all_work`."""
     return [all_work[index] for index in sorted(_turns(all_work, now=now)[:limit])]
 
 
 def in_turns(all_work: Sequence[W], *, now: float) -> list[W]:
-    """The pieces in turns: the first of each pool, then others until each pool gave as many as its `share`, and
-    so on.
+    """Returns the pieces in turns: first one of each pool, then further ones until each pool gave as many as its
+    `share`, and so on.
 
     So neither many pieces nor a large share hold back another pool: a share counts only after the first pieces.
     """
@@ -165,10 +167,11 @@ def in_turns(all_work: Sequence[W], *, now: float) -> list[W]:
 
 
 def _turns(all_work: Sequence[Work], *, now: float) -> list[int]:
-    """The indexes of the pieces in turns; the less of its share a pool gave, the earlier is its next piece.
+    """Returns the indexes of the pieces in turns; the smaller the part of its share that a pool has given, the
+    earlier is its next piece.
 
-    Of pieces that are equal in this, a digest of the time and the pool chooses the first, so it changes from run
-    to run, among any pools.  Otherwise pools by name, if they always have work, would hold back the others.
+    Among pools that are equal in this, a digest of the time and the pool chooses the first, so it changes from
+    run to run.  If the order were by name, pools that always have work would hold back the others.
     """
     rank = {pool: sha256(f"{now} {pool}".encode()).digest() for pool in {work.pool for work in all_work}}
     before: Counter[str] = Counter()

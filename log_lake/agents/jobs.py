@@ -52,10 +52,10 @@ SETTINGS = {"expire.age": "90d", "expire.by": "began", "lease.ttl": "2m"}
 """The settings of a new pool `$jobs`; a user may change them.  A job is seen as died after `lease.ttl`."""
 
 RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
-"""`died` is never written: a job that died wrote nothing more."""
+"""The states of a job.  `died` is never written, because a job that died wrote nothing more."""
 
 ERROR_CHARACTERS = 1_000
-"""Characters of an error that are kept."""
+"""The most characters of an error that are stored."""
 
 _ADVICE = f"read its records with: lake scan '{naming.JOBS}'"
 
@@ -231,7 +231,8 @@ class _Record:
         self._before = meter_of(self._lake.store).counts()
 
     def end(self, results: Mapping[str, Mapping[str, Any]], *, otherwise: str) -> None:
-        """Write what became of the jobs, then let the lease go: a reader sees the one or the other.
+        """Writes the results of the jobs, then releases the lease, so that a reader never sees an ended job as
+        died.
 
         `otherwise`: why jobs without a result failed.
         """
@@ -295,7 +296,8 @@ def list_jobs(
 
 
 def _read(view: View, where: str | None) -> Iterator[Job]:
-    """The jobs as they were written.  A record may have any fields: a writer of the pool may load any."""
+    """Yields the jobs as they were written.  A record may have any fields, because any writer of the pool may load
+    them."""
     with decoding(f"pool {naming.JOBS!r}", "a record is no job", advice=_ADVICE):
         for table in view.scan(where=where):
             for row in table.to_pylist(maps_as_pydicts="lossy"):
@@ -323,7 +325,7 @@ def _table(jobs: Sequence[Job]) -> pa.Table:
 
 
 def _text_of(error: BaseException) -> str:
-    """What is kept of an error; names of files in it may be no text."""
+    """Returns the text of an error to store.  Names of files in it may not be valid text."""
     text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
     return text[:ERROR_CHARACTERS]
 

@@ -45,7 +45,7 @@ from log_lake.workers import Exchanging, SortedPiece, Worker, Workers, exchange
 log = logging.getLogger(__name__)
 
 SMALLEST_UNIT = 8 << 20
-"""Bytes: no unit is made smaller for the sake of parallelism."""
+"""Bytes.  No unit is made smaller than this to keep more workers busy."""
 
 ORDINALS_PER_UNIT = 100_000
 """Objects of one unit have ordinals in a range of their own, so that objects keep the order of the files."""
@@ -136,7 +136,7 @@ def load_files(
 
 
 def with_lost(result: LoadResult, written: Iterable[WrittenObject], *, pool_name: str) -> LoadResult:
-    """The result with a note of what was left out of its records; logs the note too."""
+    """Returns the result with a note of what the contract left out of its records; also logs the note."""
     lost = LostValues()
     for one in written:
         lost.update(one.lost)
@@ -150,7 +150,8 @@ def with_lost(result: LoadResult, written: Iterable[WrittenObject], *, pool_name
 def _replaced(
     branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
 ) -> DeleteSpec | None:
-    """The keys of the interval; None if neither the pool nor the new objects say what class the key has."""
+    """Returns the keys of the interval; None if neither the pool nor the new objects show the class of the
+    key."""
     key = branch.config.key
     class_name = branch.revision().key_classes.get(key.names[0]) or next(
         (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
@@ -168,9 +169,10 @@ def _marks(
     interval: tuple[dt.datetime, dt.datetime],
     replaced: DeleteSpec | None,
 ) -> list[Source]:
-    """The sources that say that an empty interval is covered; none if the branch covers it already.
+    """Returns the sources that say that an empty interval is covered; none if the branch already covers it.
 
-    If no record tells the class of the key yet, those of each class, since one of them will be right.
+    If no record shows the class of the key yet, returns the sources for each class, because one of them will be
+    right.
     """
     begin, end = interval
     state, key = branch.revision().state, branch.config.key
@@ -244,7 +246,7 @@ class FileBulk(Bulk):
     def give(
         self, worker: Worker, number: int, unit: Unit, bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | Built]:
-        """The pieces of a unit, then what its worker built."""
+        """Yields the pieces of unit `number`, then the objects that its worker wrote."""
         lost = LostValues()
         for one in self.pieces(worker, _blocks(self.work, unit, lost), bounds):
             yield one if isinstance(one, SortedPiece) else Built(one, dict(lost))

@@ -37,10 +37,10 @@ KEPT = 30 * 86_400.0
 """Seconds that a pack stays: a run may wait for a person for weeks, and be cleared after that."""
 
 CLEANED = 1_000
-"""Old packs that a plan deletes at most: one page of a listing, and one request to delete, of S3."""
+"""The most old packs that a plan deletes: one page of a listing, and one request to delete, of S3."""
 
 AT_ONCE = 16
-"""Requests at a time: a plan has at most 64 packs."""
+"""The most requests at a time: a plan has at most 64 packs."""
 
 
 def write_packs(lake: Lake, packs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -109,7 +109,8 @@ def _decoded(data: bytes, name: str) -> list[dict[str, Any]]:
 
 
 def clean(lake: Lake) -> int:
-    """Deletes packs older than `KEPT`: the oldest, at most `CLEANED`; returns how many.  Raises Unavailable."""
+    """Deletes packs older than `KEPT`, the oldest first, at most `CLEANED`.  Returns how many.  Raises
+    Unavailable."""
     old = list(islice(_older(lake), CLEANED))
     if old:
         lake.store.delete_all(old)

@@ -34,7 +34,7 @@ from log_lake.lake import Lake
 log = logging.getLogger(__name__)
 
 MAX_RECORDED = 1_000
-"""Records of one run at most; the next one writes the others."""
+"""The most records of one run; the next one writes the others."""
 
 AGAIN = 86_400.0
 """Seconds after which the same reason is recorded again, if the pool is not idle."""
@@ -42,7 +42,7 @@ AGAIN = 86_400.0
 WAY = "put-off"
 
 FIGURES = ("left", "parked", "late")
-"""What a piece of work that is put off may count: pieces that the limit left, parked files, files that are late."""
+"""What a deferral may count: pieces that the limit left, parked files, files that are late."""
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -98,12 +98,13 @@ def _job(lake: Lake, one: PutOff, *, agent: str) -> Job:
 
 
 def _key(one: PutOff) -> str:
-    """What is remembered of: a pool, a branch of it, or "@main" for what the limit left."""
+    """Returns the key of what is remembered: a pool, a branch of it, or "@main" for the work beyond a run's
+    limit."""
     return f"{one.pool}@{one.branch or MAIN}"
 
 
 def _pool_of(key: str) -> str:
-    """The pool in whose journal it is; "" for what the limit left."""
+    """Returns the pool whose journal shows whether it is idle; "" for the work beyond a run's limit."""
     return naming.split_pool(key.partition("@")[0])[0] if not key.startswith("@") else ""
 
 

@@ -1,9 +1,9 @@
-"""What an agent remembers of its runs: the pools in which it found nothing to do.
+"""An agent's memory of its runs: the pools in which it found nothing to do.
 
 With it, a thousand idle pools cost a run one read and one listing together, instead of several requests each.
-`find` leaves a pool alone if all of this holds:
+`find` skips a pool if all of this is true:
 
-- a run that looked at it, not longer ago than the agent remembers (`forgotten_after`), found nothing to do;
+- a run that looked at it found nothing to do, and the memory of that is not too old (`forgotten_after`);
 - time alone has brought no work since (`until`);
 - nothing was written to it since that look (`history.activity`);
 - its settings have not changed;
@@ -13,7 +13,7 @@ The memory is a hint: one object for each agent and each set of parameters.  If 
 refused by the store, or if two runs overwrite each other's, the agent looks at pools again.  A run in which a
 person names the pools, and a dry run, look at all of them.
 
-Callers: `find` of all agents except intervals, whose work depends on an interval of time (decision 126).
+Called by `find` of all agents except intervals, whose work depends on an interval of time (decision 126).
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ ALWAYS = float("inf")
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A look that found nothing to do: its time, the time `until` which time alone brings no work, a digest of
-    the settings, and a digest of what was seen outside of the lake.
+    """A look that found nothing to do.
 
-    Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot express.
+    It has its time, the time `until` which time alone brings no work, a digest of the settings, and a digest of
+    what was seen outside of the lake.  Times are in seconds since 1970; `until` is None for `ALWAYS`, which
+    JSON cannot express.
     """
 
     at: float
@@ -106,11 +107,12 @@ class Quiet:
         remembers: float,
         notes: Mapping[str, float],
     ) -> Quiet:
-        """The memory of this name, of another program than an agent; `notes` are the activity notes."""
+        """Returns the memory with this name, for a program that is not an agent; `notes` are the activity
+        notes."""
         return cls(lake, pools, name, _read(lake, name), now=now, remembers=remembers, notes=notes)
 
     def seen_at(self, pool: PoolConfig) -> float | None:
-        """When the look at the pool was that still stands; None if none does."""
+        """Returns when the last valid look at the pool was; None if there is none."""
         look = self._standing.get(pool.id)
         return None if look is None else look.at
 
@@ -123,7 +125,7 @@ class Quiet:
         )
 
     def others(self, names: Sequence[str]) -> list[str]:
-        """Those of these pools at which the run must look."""
+        """Returns the pools among these that the run must look at."""
         open_names = [
             name for name in names if name not in self._pools or self._pools[name].id not in self._standing
         ]
@@ -134,7 +136,7 @@ class Quiet:
         return open_names
 
     def is_as_seen(self, pool: PoolConfig, seen: str) -> bool:
-        """Whether the pool may be left alone; `seen` is a digest of what this run saw outside of the lake."""
+        """Whether the pool may be skipped; `seen` is a digest of what this run saw outside of the lake."""
         return pool.id in self._standing and self._standing[pool.id].seen == seen
 
     def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS, seen: str = "") -> None:
@@ -186,5 +188,5 @@ def forgotten_after(pool_id: str, remembers: float) -> float:
 
 
 def _digest(pool: PoolConfig) -> str:
-    """Stands for the settings of a pool."""
+    """Returns a digest of the settings of a pool."""
     return sha256(msgspec.json.encode(pool.settings, order="sorted")).hexdigest()[:16]

@@ -1,7 +1,7 @@
-"""How an agent's run ends: it says what failed, and fails if something did.
+"""Ends an agent's run: says what failed, and fails if something did.
 
 The report knows what `find` handed out and which results came back: work without a result has failed.  By
-Airflow's default rule a failed task would skip the report, and a person would have to look for the task that
+Airflow's default rule a failed task would skip the report, and a person would have to search for the task that
 failed.
 """
 
@@ -55,7 +55,7 @@ def newest_version(versions: Iterable[int | None]) -> int | None:
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """The whole numbers of a result; of a load that was committed before, `repeated` instead of those of the load.
+    """Returns the whole numbers of a result; for a load that was committed before, only `repeated`.
 
     So sums over jobs count each record once.
     """

@@ -30,18 +30,18 @@ OpenLake = Callable[[str], Lake]
 
 @dataclass(frozen=True)
 class Request:
-    """What a run was asked to do.  `pools` empty: all pools.  `limit`: the maximum number of pieces of work.
+    """The request for a run.  An empty `pools` means all pools.  `limit`: the most pieces of work.
 
     Only the ingest agent reads `wait` and `bulk`, only the intervals agent `files`, only the compact agent
     `strategy`, and only the tombstones agent `at_once`.
 
-    Only the erasure agent reads the next ones: which records, by `where`, `key`, or `low` and `high` (the
-    parameters `from` and `to`), and how.
+    Only the erasure agent reads the next ones: which records to erase, by `where`, `key`, or `low` and `high`
+    (the parameters `from` and `to`), and how.
 
-    The last fields come from the caller, not from parameters.  `any_time`: pauses and hours of pools do not count.
-    `recurring`: the DAG named the pools, not a person.
-    `begins`: the task `find` may begin erasures, because no person must approve them.  `begin` and `end`: the
-    interval of the run, for the intervals agent.  `run`: identifies the run and its task among all DAGs.
+    The last fields come from the caller, not from parameters.  `any_time`: pauses and hours of pools do not
+    count.  `recurring`: the DAG named the pools, not a person.  `begins`: the task `find` may begin erasures,
+    because no person must approve them.  `begin` and `end`: the interval of the run, for the intervals agent.
+    `run`: identifies the run and its task among all DAGs.
     """
 
     lake: str

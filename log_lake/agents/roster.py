@@ -1,7 +1,7 @@
 """The tables of all agents, with the facts in which they differ, and of the parameters of their runs; pure.
 
-Every list of agents comes from this table: which agents the hours bind, which parameters a run may have, which
-tasks go first, which agents may ask a person, and which ones a group or a page puts together.
+Every list of agents comes from this table: which agents the hours limit, which parameters a run may have, which
+tasks go first, which agents may ask a person, and which ones a group or a page combines.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class AgentRow:
     `says`: its work, in a line.  `parameters`: the names that a run may set in addition to `request.COMMON`.
 
     `deletes`: its deletions are final, so a person may be asked first.  `by_pool`: a run needs to name nothing
-    but a pool. `together`: one application of Spark does all its work at once.  `remembers`: if it found nothing
-    to do in a pool and nothing was written since, it skips the pool for this many seconds (`quiet`); 0: it skips
-    none.  `after`: the agent that must run first if both work in one run, because it does a part of this one's
-    work.  `schedule`: when its own DAG runs, unless a variable says otherwise.  `by_interval`: a run stands for an
-    interval of time, into which the schedule cuts it.
+    except a pool.  `together`: one Spark application does all its work at once.  `remembers`: if it found
+    nothing to do in a pool and nothing was written since, it skips the pool for this many seconds (`quiet`); 0
+    means that it skips none.  `after`: the agent that must run first if both work in one run, because that
+    agent does a part of this one's work.  `schedule`: when its own DAG runs, unless a variable says otherwise.
+    `by_interval`: a run is for an interval of time, into which the schedule divides it.
     """
 
     name: str
@@ -55,7 +55,7 @@ class AgentRow:
 
 
 class ParameterKind(Enum):
-    """The type of a parameter, in words."""
+    """The type of a parameter; the value is its name in words."""
 
     TEXT = "a text"
     FLAG = "true or false"
@@ -67,8 +67,9 @@ class ParameterKind(Enum):
 class Parameter:
     """A parameter of an agent's runs: an option of `lake-agent`, and a field of Airflow's trigger form.
 
-    `says` is its help, as an instruction; `title` names the field.  `default` is the value of a run that does not
-    give it.  `examples`: values that the form offers.  `choices` gives the texts that it may be; None: any text.
+    `says` is its help, as an instruction; `title` names the field.  `default` is the value of a run that does
+    not give it.  `examples`: values that the form offers.  `choices`: the texts that are allowed; None: any
+    text.
     """
 
     kind: ParameterKind = ParameterKind.TEXT
@@ -141,10 +142,11 @@ KINDS = {
     "dry_run": ParameterKind.FLAG,
     **{name: parameter.kind for name, parameter in PARAMETERS.items()},
 }
-"""All parameters of all agents, with those that every agent has."""
+"""The types of all parameters of all agents, including those that every agent has."""
 
 DAY, WEEK = 86_400.0, 604_800.0
-"""In seconds.  What runs once a day must remember for longer than a day, otherwise it remembers nothing."""
+"""In seconds.  An agent that runs once a day must remember for longer than a day; otherwise its memory has no
+effect."""
 
 _TABLE = (
     AgentRow(
@@ -218,7 +220,7 @@ _TABLE = (
 )
 
 AGENTS = {agent.name: agent for agent in _TABLE}
-"""By name."""
+"""The agents by name."""
 
 
 def group_name(agent: str) -> str:

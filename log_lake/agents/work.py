@@ -39,7 +39,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> int:
-        """How many pieces its pool gives in a turn, if a run takes those of several pools in turns; at least 1."""
+        """How many pieces its pool gives in a turn, if a run takes work of several pools in turns; at least
+        1."""
         return 1
 
     @property
@@ -102,8 +103,8 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Written:
     """What a piece of work did to its pool, for lineage.
 
-    `version`: the newest that it committed, or saved; None without one.  `records`, `objects` and `size` (bytes)
-    are what it wrote, None if it does not count them.  `unread`: files that it left out.
+    `version`: the newest version that it committed, or saved; None without one.  `records`, `objects` and
+    `size` (bytes) are what it wrote, None if it does not count them.  `unread`: files that it left out.
     """
 
     version: int | None
@@ -117,7 +118,7 @@ class Written:
 class Result:
     """The result of a piece of work; `piece` is that of the work, empty if the work was not packed.
 
-    `cost`: what it asked of the store, None if it was not measured.
+    `cost`: the requests and bytes of the work, None if they were not measured.
     """
 
     pool: str

@@ -46,7 +46,7 @@ def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Ta
 
 
 def _grouped(column: pa.ChunkedArray, first: Ints, last: Ints, function: str) -> pa.ChunkedArray:
-    """Each run's values combined by one of Arrow's own functions; null if a run has no value."""
+    """Combines each run's values by one of Arrow's own functions; null if a run has no value."""
     if pa.types.is_null(column.type):
         return column.slice(0, len(first))
     if pa.types.is_duration(column.type):  # Arrow has no kernel for these

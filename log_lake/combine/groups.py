@@ -46,11 +46,11 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
 def whole_keys(
     tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table, Mask], pa.Table]
 ) -> Iterator[pa.Table]:
-    """The stream, combined a table at a time.  `combine` gets all records of a key together, and where each key
-    ends.
+    """Combines the stream a table at a time.  `combine` gets all records of a key together, and a mask of where
+    each key ends.
 
-    The records of a table's last key wait for the next table.  They are combined before that, so a key with very
-    many records takes no more memory than one record.
+    The records of a table's last key wait for the next table.  They are combined before that, so a key with
+    very many records takes no more memory than one record.
     """
     waiting: pa.Table | None = None
     for table in tables:

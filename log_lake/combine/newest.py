@@ -16,7 +16,7 @@ from log_lake.columns.arrays import Mask
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:
-    """The last record of each key, also if it is a delete marker; `ends` marks these records."""
+    """Returns the last record of each key, even if it is a delete marker; `ends` marks these records."""
     return table if bool(np.all(ends)) else table.filter(pa.array(ends))
 
 
@@ -29,12 +29,13 @@ def without_markers(table: pa.Table) -> pa.Table:
 
 
 def are_markers(table: pa.Table) -> pa.ChunkedArray:
-    """For each record, whether it is a delete marker; the table has the column `_deleted`."""
+    """Returns for each record whether it is a delete marker; the table must have the column `_deleted`."""
     return pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
 
 
 def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
-    """For each record, whether it is a delete marker with nothing but its key; `key` names the key fields."""
+    """Returns for each record whether it is a delete marker that has only its key; `key` names the key
+    fields."""
     if DELETED not in table.schema.names:
         return np.zeros(table.num_rows, np.bool_)
     bare = truth(are_markers(table))
@@ -45,10 +46,11 @@ def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
 
 
 def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
-    """The table with `_deleted` set to true for those records, and without their own types (`ROW`).
+    """Returns the table with `_deleted` set to true for those records, and without their own types (`ROW`).
 
-    With its own types kept, an object would hold such a record as it was before it was deleted.  Other records
-    keep their `_deleted`, null included: a format that keeps records as they came can hold no other value.
+    With its own type kept, an object would still have such a record in the form before its delete.  Other
+    records keep their `_deleted`, even if it is null: a format that keeps records in their original form can
+    store no other value.
     """
     marked = pa.array(mask)
     place = table.schema.get_field_index(DELETED)
@@ -63,7 +65,7 @@ def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
 
 
 def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
-    """The table in which those records are delete markers with nothing but their key."""
+    """Returns the table, in which those records are delete markers that have only their key."""
     kept = pa.array(np.arange(table.num_rows), mask=mask)
     for place, field in enumerate(table.schema):
         if field.name not in (*key, DELETED, *ORDER.names, *ROW.names):
@@ -72,7 +74,7 @@ def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
 
 
 def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The table in which every delete marker has nothing but its key."""
+    """Returns the table, in which every delete marker has only its key."""
     if DELETED not in table.schema.names:
         return table
     markers = truth(are_markers(table))

@@ -1,7 +1,7 @@
 """Prepares records of a load for the pool's kind, and finds values that the pool's functions cannot combine.
 
-Counted fields get the value 1, and sums get a type with room to grow.  The rule itself is data (`schemas.rule`).
-Called by the builder of loads, and by the checks that set bad records apart.
+Counted fields get the value 1, and sums get a type with room to grow.  The rule itself is data
+(`schemas.rule`).  Called by the builder of loads, and by the checks that separate bad records.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.C
 
 
 def _room(kind: pa.Decimal128Type) -> decimal.Decimal:
-    """The limit (exclusive) of values of the type; digits behind the point count too."""
+    """Returns the limit (exclusive) of values of the type; digits after the point count too."""
     return decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - kind.scale)
 
 
@@ -88,7 +88,7 @@ _NO_ROOM = (
 
 
 def uncombinable(field: pa.Field, column: pa.ChunkedArray, function: str) -> dict[int, str]:
-    """By row, why the function cannot combine its value.  Most columns have no such row."""
+    """Returns by row why the function cannot combine its value.  Most columns have no such row."""
     if pa.types.is_null(field.type) or function not in ("sum", "min", "max"):
         return {}
     try:

@@ -3,7 +3,7 @@
     layout       references as runs, regions and islands
     neighbours   small runs beside each other
     strategies   which runs are worth merging: one function a file
-    planner      makes jobs of what a strategy claims, and limits them by the policy
+    planner      makes jobs from the claims of a strategy, and limits them by the policy
     jobs         jobs, plans, and the results of jobs
     gain         the figures of a branch before and after
 

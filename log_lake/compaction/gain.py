@@ -18,8 +18,8 @@ from log_lake.compaction.layout import depth_of
 class Standing:
     """Three figures of a branch.
 
-    `depth`: how many objects overlap at a key, at most; a read of one key opens at most this many.  `objects`:
-    how many objects a read of all records opens.  `size`: their bytes.
+    `depth`: the most objects that overlap at a key; a read of one key opens at most this many.  `objects`: how
+    many objects a read of all records opens.  `size`: their bytes.
     """
 
     depth: int = 0
@@ -28,7 +28,8 @@ class Standing:
 
 
 def standing_of(references: Iterable[Reference]) -> Standing:
-    """The standing of a branch that has these references; an object that several name counts once."""
+    """Returns the figures of a branch with these references; an object that several references name counts
+    once."""
     listed = list(references)
     sizes = {reference.object: reference.size for reference in listed}
     return Standing(depth_of(r.key_range for r in listed), len(sizes), sum(sizes.values()))
@@ -47,7 +48,7 @@ class Gain:
 
 
 def gain(before: Standing, after: Standing) -> Gain:
-    """The standings before and after, as one value."""
+    """Returns the figures before and after as one value."""
     return Gain(
         depth_before=before.depth,
         depth_after=after.depth,

@@ -52,7 +52,7 @@ class CompactionJob:
         return sum(r.records for r in self.inputs)
 
     def apart(self, points: Sequence[bytes]) -> list[CompactionJob]:
-        """The job as jobs that no split point crosses, except within an input that straddles it."""
+        """Returns the job as jobs that cross no split point, except inside an input that straddles it."""
         groups = apart(self.inputs, points)
         if len(groups) < 2:
             return [self]
@@ -126,7 +126,7 @@ class CompactionPlan:
 
     @property
     def write_amplification(self) -> float:
-        """Bytes rewritten for each byte of the pool."""
+        """The bytes that are rewritten per byte of the pool."""
         return self.rewritten / self.size if self.size else 0.0
 
 

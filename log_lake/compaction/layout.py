@@ -1,14 +1,14 @@
-"""How references lie on the keys: depths, regions that are deep, islands, and runs.
+"""Describes how references lie on the keys: depths, regions that are deep, islands, and runs.
 
-A *region* is a range of keys, as wide as possible, that is deep at one key and half as deep at every key.  It does
-not end at a gap between two objects of one run, because every run would be torn apart there.  An *island* is a
-group of references that are connected by overlaps, and overlap no other.  A *run* is what readers see as one
-sorted file: references that share no key, such as the outputs of one compaction.  Runs are what strategies
-compare, since a run of a hundred objects is as expensive to rewrite as one object of that size.
+A *region* is a range of keys, as wide as possible, in which every key has at least half the depth of the
+deepest one.  It does not end at a gap between two objects of one run, because every run would be divided there.
+An *island* is a group of references that are connected by overlaps, and overlap no other.  A *run* is what
+readers see as one sorted file: references that share no key, such as the outputs of one compaction.  Strategies
+compare runs, because a run of a hundred objects is as expensive to rewrite as one object of that size.
 
-Runs are made as blocks are stacked: from old to new, each reference falls until it rests on one that it overlaps,
-and each layer is a run.  So at every key the runs are in order of age, whatever jobs made them; comparing ages
-alone would tear a run apart whose objects different jobs have rewritten.
+Runs are built as blocks are stacked: from old to new, each reference falls until it rests on one that it
+overlaps, and each layer is a run.  So at every key the runs are in order of age, whichever jobs made them.  If
+only ages were compared, a run whose objects were rewritten by different jobs would be divided.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
 
 
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
-    """The regions, in key order: some key has at least `least` (2 or more) overlapping ranges, and every key
-    half as many.
+    """Returns the regions, in key order: some key has at least `least` (2 or more) overlapping ranges, and every
+    key half as many.
 
     Both references and `taken` count.
     """
@@ -123,9 +123,10 @@ def islands(references: Sequence[Reference]) -> list[list[Reference]]:
 
 
 def _edges(spans: Iterable[KeyRange]) -> Iterator[tuple[bytes, int]]:
-    """Keys at which the depth changes, in order, and by how much; ends come first, because ranges are half-open.
+    """Yields the keys at which the depth changes, in order, and by how much; ends come first, because ranges are
+    half-open.
 
-    Every range has a high bound, as those of references and jobs have.
+    Every range must have a high bound, as references and jobs do.
     """
     all_spans = list(spans)
     highs = sorted(key_range.high or b"" for key_range in all_spans)

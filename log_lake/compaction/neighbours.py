@@ -1,13 +1,13 @@
-"""Joins small objects side by side, because each object costs requests, and work in every plan.
+"""Joins small objects that lie next to each other, because each object costs requests, and work in every plan.
 
 The planner joins stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
-their low bounds.  Small means less than a quarter of the target size.  A stretch is worth joining if it holds at
+their low bounds.  Small means less than a quarter of the target size.  A stretch is worth joining if it has at
 least `least` of them; it ends when it is as large as a whole object.  No large object is rewritten for a small
-one beside it, and no stretch goes across a large object.
+one beside it, and no stretch crosses a large object.
 
-References of a stretch may overlap: loads whose keys follow time overlap a little, and are never deep.  Joining
-makes no key deeper than the deepest key among the references of the plan was.  The proof: if a reference lies
-over a gap in the stretch and is not part of it, it begins before the stretch.  So it also lies over the first
+References of a stretch may overlap: loads whose keys follow time overlap a little, but never deeply.  Joining
+makes no key deeper than the deepest key among the references of the plan was.  The proof: if a reference covers
+a gap in the stretch and is not part of it, it begins before the stretch.  So it also overlaps the first
 reference of the stretch, and the depth there was the same.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from lake_core.history import Reference
 
 SMALL = 4
-"""Something is small if it holds less than one in SMALL parts of the target size."""
+"""Something is small if it has less than 1/SMALL of the target size."""
 
 
 def joinable(
@@ -63,19 +63,19 @@ def doubling(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Parts of a stretch of small references, by key, that are worth a job; each fits into one job (`fits`:
-    inputs, bytes).
+    """Returns parts of a stretch of small references, by key, that are worth a job; each fits into one job
+    (`fits`: inputs, bytes).
 
-    A part holds at least twice what its largest reference holds.  Otherwise the object at the end of a pool, to
+    A part has at least twice the size of its largest reference.  Otherwise the object at the end of a pool, to
     which each hour adds a little, would be rewritten each hour.  If a reference is too large for its
-    surroundings, it begins the next part, or stays.  A part has at least `least` references.  If the next one
-    does not fit into the job, two are enough, because a job may never have room for more.
+    surroundings, it begins the next part, or is left alone.  A part has at least `least` references.  If the
+    next one does not fit into the job, two are enough, because a job may never have room for more.
     """
     parts: list[list[Reference]] = []
     group: list[Reference] = []
 
     def close(enough: int) -> None:
-        """Take the group as a part, if it has `enough` references, or shorten it from the left."""
+        """Takes the group as a part, if it has `enough` references, or shortens it from the left."""
         nonlocal group
         largest = max(range(len(group)), key=lambda i: group[i].size)
         if len(group) >= enough and size_of(group) >= 2 * group[largest].size:

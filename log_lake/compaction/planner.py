@@ -1,8 +1,8 @@
 """The planner: a strategy claims references, and the planner turns them into bounded jobs.
 
-For each region that is deep (`layout.regions`) the strategy chooses a stretch of runs that are neighbours in age.
-Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  An
-island that is too large for one job is cut: into stretches of fewer runs if at least WIDTH of them fit,
+For each region that is deep (`layout.regions`) the strategy chooses a stretch of runs that are neighbours in
+age.  Only the overlapping part of them is worth rewriting: each island of the chosen references becomes a job.
+An island that is too large for one job is cut: into stretches of fewer runs if at least WIDTH of them fit,
 otherwise by key.  Two references always fit, so there is always a next step.
 """
 
@@ -22,16 +22,17 @@ from log_lake.compaction.policy import CompactionPolicy
 
 ChosenRuns = tuple[Sequence[Run], str]
 Choose = Callable[[Sequence[Run], Sequence[KeyRange]], ChosenRuns]
-"""Which of a region's runs to merge, and why in words.
+"""A function that returns which of a region's runs to merge, and why, in words.
 
-Given are the runs from old to new, and the ranges that other jobs will make there.
+Its arguments are the runs from old to new, and the ranges that other jobs will make there.
 """
 
 WIDTH = 4
-"""Runs: fewer are not worth merging before the depth asks for it; merging two at a time rewrites more for less."""
+"""Fewer runs than this are not worth merging before the depth requires it; merging two at a time rewrites more for
+less."""
 
 INLINED_INPUTS = 1_024
-"""Inlined references that one job takes: they need no open file, and a merge of small ones goes by groups."""
+"""The most inlined references of one job: they need no open file, and a merge of small ones works in groups."""
 
 
 @dataclass
@@ -116,7 +117,7 @@ class Planner:
         return [r for r in references if _name(r) not in self.claimed]
 
     def _join(self, stretch: Sequence[Reference]) -> None:
-        """Join a stretch; its halves if records of an aggregate pool need another reference (`between`)."""
+        """Joins a stretch, or its halves if records of an aggregate pool need another reference (`between`)."""
         policy = self.policy
         for part in doubling(stretch, target=policy.target_size, least=WIDTH, fits=policy.fits):
             if self.ages is None or len(self._with_between(part, self.ages)) == len(part):
@@ -172,7 +173,8 @@ class Planner:
         self._part(part, why)
 
     def _part(self, references: Sequence[Reference], why: str) -> None:
-        """Make a job of references that fit; of halves if what must be taken with them (`between`) does not fit."""
+        """Makes a job of references that fit.  If references that must be taken with them (`between`) do not fit,
+        makes jobs of the halves."""
         for island in islands(self._free(references)):
             if len(island) > 1 and not self._add(island, why) and len(island) > 2:
                 half = len(island) // 2
@@ -180,9 +182,9 @@ class Planner:
                 self._part(self._free(island[half:]), why)
 
     def _add(self, references: Sequence[Reference], why: str) -> bool:
-        """Make a job, unless another one holds a reference that it needs; False if it does not fit.
+        """Makes a job, unless another job has a reference that it needs.  Returns False if the job does not fit.
 
-        Something is always gained: the references overlap, or are small and become fewer objects.
+        Each job gains something: its references overlap, or are small and become fewer objects.
         """
         inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
         if not self._fits(inputs):

@@ -13,8 +13,8 @@ class CompactionPolicy:
 
     target_size: bytes of an output.  max_inputs, max_bytes: the limits of one job; two references are always
     allowed, otherwise objects larger than a job could never be merged.  depth: merge if more references than
-    this overlap at a key.  ratio: runs count as alike, and are merged before the depth requires it, if together
-    they hold at least this many times what the largest holds.  window: seconds of the key's time.
+    this overlap at a key.  ratio: runs are of similar size, and are merged before the depth requires it, if
+    together they have at least this many times the size of the largest.  window: seconds of the key's time.
 
     Raises InvalidInput for an impossible limit; `strategies.find_strategy` does so for an unknown strategy.
     """

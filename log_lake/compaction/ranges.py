@@ -1,7 +1,7 @@
-"""How references lie on the ranges between a pool's split points; pure.
+"""Describes how references lie on the ranges between a pool's split points; pure.
 
-Split points are layout, so a reference may *straddle* them: it lies in several ranges.  Callers: the planner of
-compaction, which keeps the ranges apart; the agent split; `lake ranges`.
+Split points are only layout, so a reference may *straddle* them: it lies in several ranges.  Called by the
+planner of compaction, which keeps the ranges apart, by the split agent, and by `lake ranges`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lake_core.keys import KeyRange
 from log_lake.compaction.layout import depth_of, runs
 
 ALWAYS_CUT, SMALLEST_CUT = 64, 1 << 20
-"""A job is cut into at most this many outputs, or into outputs of about this many bytes, on the average.  Smaller
-ones cost more to open than they save (decision 302)."""
+"""A job may always be cut into `ALWAYS_CUT` outputs; into more only if an average output has at least
+`SMALLEST_CUT` bytes.  Smaller ones cost more to open than they save (decision 302)."""
 
 
 def ranges_of(points: Sequence[bytes]) -> list[KeyRange]:
@@ -34,11 +34,11 @@ class Bounded(Protocol):
     def low(self) -> bytes: ...
     @property
     def high(self) -> bytes | None:
-        """None: an open end."""
+        """The high bound; None: an open end."""
 
 
 def places(bounded: Bounded, points: Sequence[bytes]) -> range:
-    """The numbers of the ranges between ascending points in which a reference lies, or a tombstone."""
+    """Returns the numbers of the ranges between ascending points in which `bounded` lies."""
     first = bisect_right(points, bounded.low)
     end = len(points) if bounded.high is None else bisect_left(points, bounded.high, lo=first)
     return range(first, end + 1)
@@ -61,9 +61,9 @@ def apart(references: Iterable[Reference], points: Sequence[bytes]) -> list[list
 
 
 def cuts(points: Sequence[bytes], span: KeyRange, *, size: int) -> list[bytes]:
-    """The split points at which a job over `span` cuts its outputs of `size` bytes: all that lie inside, in order.
+    """Returns the split points inside `span` at which a job cuts its outputs of `size` bytes, in order.
 
-    If there are many, a small job would leave an object of a few records in each range.  Then it takes every
+    With many points, a small job would leave an object of a few records in each range.  Then it uses only every
     second, fourth or eighth point of the pool, and so on: the same ones as other jobs of its size.
     """
     first = bisect_right(points, span.low)
@@ -79,9 +79,9 @@ class RangeFigures:
     """A range of keys, and what a branch has there.
 
     `records` and `size` (bytes) count a straddling reference with an equal share in each of its ranges, so they
-    are estimates where `straddling` is not 0.  `objects`: the references that overlap the range.  `depth`: how many
-    of them overlap at a key, at most; `runs`: how many sorted files a reader of the whole range merges.
-    `compacted`: when the newest object was made that a compaction wrote there, in seconds since 1970; None: none.
+    are estimates if `straddling` is not 0.  `objects`: the references that overlap the range.  `depth`: the
+    most of them that overlap at a key; `runs`: how many sorted files a reader of the whole range merges.
+    `compacted`: when a compaction last wrote an object there, in seconds since 1970; None: never.
     """
 
     key_range: KeyRange

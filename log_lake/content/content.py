@@ -19,7 +19,7 @@ from log_lake.content.values import record_hashes
 
 _BITS = 2**64
 _LANES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
-"""What is added to a record's hash in each of the two sums."""
+"""The numbers that are added to a record's hash, one for each of the two sums."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,11 @@ class ContentSum:
 
 
 def content_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ContentSum:
-    """The content of a table's records, all its columns.
+    """Returns the content of a table's records, with all columns.
 
-    JSON of the fields `as_text` counts as it is written, which is faster: for tables of one origin, whose JSON
-    is never written anew.
-
-    Raises Corrupt for a text that is not JSON, InvalidInput for a type that no object holds.
+    JSON of the fields `as_text` counts by its text, which is faster.  Use it for tables of one origin whose
+    JSON is never written anew.  Raises Corrupt for a text that is not JSON, InvalidInput for a type that no
+    object holds.
     """
     return content_of_hashes(hashes_of(table, as_text=as_text))
 

@@ -31,23 +31,24 @@ from lake_core.keys.encoding import TICKS
 from lake_core.values.numbers import shown_decimal
 
 ValueHashes = npt.NDArray[np.uint64]
-"""One number a value."""
+"""One number per value."""
 
 _EXACT = 2**53
 _DIVIDED_DIGITS = 15
-"""A decimal of so many digits is what its nearest double is shown as."""
+"""A decimal with at most this many digits is shown like its nearest double."""
 _DIVISOR_DIGITS = 22
-"""Up to this power of ten a double is exact, so that one division gives the nearest double."""
+"""Doubles express powers of ten up to this one exactly, so one division gives the nearest double."""
 
 _LOOKED_AT, _FEW = 1_024, 512
-"""If the first values of a column have fewer distinct ones than this, each distinct value is hashed once."""
+"""If the first `_LOOKED_AT` values of a column have fewer than `_FEW` distinct ones, each distinct value is hashed
+once."""
 
 _SHIFT = np.uint64(33)
 _FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
 def mixed(values: ValueHashes) -> ValueHashes:
-    """The numbers, changed in place so that each bit depends on every bit of before."""
+    """Changes the numbers in place, so that each bit depends on every earlier bit, and returns them."""
     above = values >> _SHIFT
     values ^= above
     for factor in _FACTORS:
@@ -64,13 +65,13 @@ def constant(name: str) -> np.uint64:
 
 
 def of_class(payload: ValueHashes, kind: str) -> ValueHashes:
-    """The hashes of payloads, which are changed, as values of a class."""
+    """Returns the hashes of payloads as values of a class; changes the payloads."""
     payload ^= constant(f"class {kind}")
     return mixed(payload)
 
 
 def plain_hashes(array: pa.Array) -> ValueHashes:
-    """The hashes of an array that is neither nested nor JSON; what a null has does not matter.
+    """Returns the hashes of an array that is neither nested nor JSON; the result for a null is arbitrary.
 
     Raises InvalidInput for a type that no object holds.
     """
@@ -133,7 +134,8 @@ def of_days(days: npt.NDArray[Any]) -> ValueHashes:
 
 
 def of_micros(micros: npt.NDArray[np.int64], rest: npt.NDArray[np.int64] | None, kind: str) -> ValueHashes:
-    """The hashes of times of a class in microseconds, which are changed, and nanoseconds below 1,000 (None: 0)."""
+    """Returns the hashes of times of a class in microseconds (which are changed), with nanoseconds below 1,000
+    (None: 0)."""
     payload = micros.view(np.uint64)
     if rest is not None:
         payload = payload + rest.view(np.uint64) * constant("nanoseconds")
@@ -179,7 +181,8 @@ def _put(hashes: ValueHashes, places: dict[int, Any], own: ValueHashes) -> None:
 
 
 def _of_decimal_array(array: pa.Array) -> ValueHashes:
-    """By columns where a double says it all or the numbers are whole, otherwise one by one."""
+    """Returns the hashes of decimals: by columns where doubles or whole numbers express them, otherwise one by
+    one."""
     kind = array.type
     if kind.bit_width != 128 and kind.precision <= 38:
         array = array.cast(pa.decimal128(kind.precision, kind.scale))

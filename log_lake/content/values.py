@@ -1,8 +1,8 @@
-"""A number of 64 bits for each value of a column, at any depth; 0 for null.
+"""Computes a number of 64 bits for each value of a column, at any depth; 0 for null.
 
-A record inside of a field, a list and a map have the same hash as typed JSON that says the same.  The fields of a
-record and the entries of a map count in any order, the items of a list in theirs.  A null field counts as a missing
-one.  JSON is parsed, one text after another, each distinct text of an array once.
+A nested record, a list and a map have the same hash as typed JSON with the same content.  The fields of a
+record and the entries of a map count in any order, the items of a list in their own order.  A null field counts
+as a missing one.  JSON is parsed one text at a time, each distinct text of an array once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _BITS = 2**64
 
 
 def value_hashes(array: pa.Array, field: pa.Field) -> ValueHashes:
-    """The hash of each value; `field` says what is JSON.  Raises Corrupt for a text that is not JSON."""
+    """Returns the hash of each value; `field` says which parts are JSON.  Raises Corrupt for a text that is not
+    JSON."""
     kind = field.type
     if pa.types.is_dictionary(array.type):
         inner = value_hashes(array.dictionary, field.with_type(array.type.value_type))
@@ -82,14 +83,14 @@ def _of_record(members: Iterable[tuple[str, ValueHashes]]) -> ValueHashes | None
 
 
 def record_hashes(batch: pa.RecordBatch, schema: pa.Schema) -> ValueHashes:
-    """The hash of each record; the fields of the schema say what is JSON."""
+    """Returns the hash of each record; the fields of the schema say which parts are JSON."""
     columns = zip(schema, batch.columns, strict=True)
     total = _of_record((field.name, value_hashes(column, field)) for field, column in columns)
     return np.zeros(batch.num_rows, np.uint64) if total is None else total
 
 
 def _sums(hashes: ValueHashes, offsets: Ints) -> ValueHashes:
-    """For each row the sum of its items, whose places `offsets` bound."""
+    """Returns for each row the sum of the hashes of its items; `offsets` bound the items of each row."""
     upto = np.zeros(len(hashes) + 1, np.uint64)
     np.cumsum(hashes, out=upto[1:])
     return upto[offsets[1:]] - upto[offsets[:-1]] + np.diff(offsets).astype(np.uint64)
@@ -121,7 +122,7 @@ def _of_json(array: pa.Array, name: str) -> ValueHashes:
 
 
 def _of_values(values: Sequence[Any]) -> ValueHashes:
-    """The hashes of values of any classes: those of one class together."""
+    """Returns the hashes of values of any classes; those of one class are hashed together."""
     places: dict[type, list[int]] = {}
     for at, value in enumerate(values):
         places.setdefault(type(value), []).append(at)

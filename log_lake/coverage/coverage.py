@@ -19,18 +19,19 @@ from log_lake.reading.revision import Revision
 from log_lake.settings.covering import KEYS, keeps_keys, tells_times
 
 HELD, GAP, LATE = "held", "gap", "late"
-"""A replace brought all of the interval; it lacks a part; it lacks a part and is past its time."""
+"""The states of an interval.  Held: replaces brought all of it.  Gap: a part is missing.  Late: a part is missing
+after its deadline."""
 
 SAY_SINCE = "say since when there should be some: intervals.since"
 
 
 @dataclass(frozen=True)
 class IntervalCoverage:
-    """One interval of the schedule, [begin, end), and its state.
+    """One interval of the schedule, from `begin` to before `end`, and its state.
 
-    If it is held: the version that brought it, and when that work began.  That is the newest that brought all of
-    it; if several brought a part each, the newest of them.  `due`: from then on it is late if it is not held; None:
-    never.
+    If it is held, it has the version that brought it, and when that work began.  This is the newest version
+    that brought all of it, or, if several brought a part each, the newest of those.  `due`: the time from which
+    on it is late if it is not held; None: never.
     """
 
     begin: dt.datetime
@@ -45,7 +46,7 @@ class IntervalCoverage:
 class Coverage:
     """The intervals of a branch in order, without a gap in time between them.
 
-    `policy` says which there are; none if nothing is held and no setting says since when there should be.
+    `policy` defines the intervals.  There are none if nothing is held and no setting gives a first one.
     `is_cut`: earlier ones are left out, because there would be more than `MAX_INTERVALS`.
     """
 
@@ -55,7 +56,7 @@ class Coverage:
 
     @property
     def cut_before(self) -> dt.datetime | None:
-        """Intervals before this time are left out; None if all are told."""
+        """The time before which intervals are left out; None if none are."""
         return self.intervals[0].begin if self.is_cut and self.intervals else None
 
     @property
@@ -65,7 +66,8 @@ class Coverage:
 
     @property
     def complete(self) -> dt.datetime | None:
-        """All intervals up to here (exclusive) are held; None if the first is not, or there is none."""
+        """The time up to which (exclusive) all intervals are held; None if the first is not, or there is
+        none."""
         until = None
         for one in self.intervals:
             if one.state != HELD:
@@ -110,9 +112,9 @@ def coverage_of(
 
 
 def has_schedule(revision: Revision) -> bool:
-    """Whether intervals of time can be told: the key begins with a time, or a setting says that it does.
+    """Whether the keys stand for times: the key begins with a time, or a setting says that it does.
 
-    A number and a text may be anything, so without such a setting they are only keys.
+    A number or a text may mean anything, so without such a setting it is only a key.
     """
     if keeps_keys(revision.settings):
         return False
@@ -125,7 +127,7 @@ def has_schedule(revision: Revision) -> bool:
 
 
 def check_schedule(revision: Revision) -> None:
-    """Raises InvalidInput if the pool can have no intervals of time."""
+    """Raises InvalidInput if the pool's keys cannot be times."""
     if not has_schedule(revision):
         raise InvalidInput(
             f"{revision.config.name}: its key {str(revision.key)!r} is no time, so gaps cannot be told; if it "
@@ -135,7 +137,7 @@ def check_schedule(revision: Revision) -> None:
 
 
 def class_of(revision: Revision) -> str | None:
-    """The class of the leading key field; None if no record tells it yet."""
+    """Returns the class of the leading key field; None if no record shows it yet."""
     return revision.key_classes.get(revision.key.names[0]) if revision.key.fields else ""
 
 
@@ -160,6 +162,7 @@ def _intervals(
 
 
 def loaded_at(one: CoveredInterval) -> dt.datetime | None:
-    """When the transaction that brought an interval began, by its writer's clock; None if its id tells no time."""
+    """Returns when the transaction that brought an interval began, by its writer's clock; None if its id has no
+    time."""
     seconds = id_seconds(one.transaction_id)
     return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None

@@ -23,9 +23,11 @@ class HeldRanges:
     ranges: list[CoveredInterval]
 
     def bringing(self, spans: Iterable[KeyRange]) -> dict[bytes, CoveredInterval]:
-        """By its low bound, what brought each span that is held whole; the spans must not overlap.
+        """Returns what brought each span that is completely held, by the span's low bound.  The spans must not
+        overlap.
 
-        It is the newest range that holds all of the span; if pieces make it, the newest of them.
+        It is the newest range that contains all of the span; if several ranges make up the span, the newest of
+        them.
         """
         brought: dict[bytes, CoveredInterval] = {}
         begun: list[
@@ -64,7 +66,7 @@ class HeldRanges:
 
     @cached_property
     def _united(self) -> list[tuple[bytes, bytes]]:
-        """The same ranges without overlaps: those that touch are one."""
+        """Returns the same ranges without overlaps; ranges that touch become one."""
         united: list[tuple[bytes, bytes]] = []
         for low, high in zip(self._lows, self._highs, strict=True):
             if united and low <= united[-1][1]:
@@ -74,6 +76,6 @@ class HeldRanges:
         return united
 
     def _holds(self, low: bytes, high: bytes) -> bool:
-        """Whether each part of a span is held."""
+        """Whether every part of a span is held."""
         at = bisect_right(self._united, low, key=lambda one: one[0]) - 1
         return at >= 0 and high <= self._united[at][1]

@@ -1,8 +1,8 @@
-"""An interval of time as a range of keys; pure.
+"""Converts an interval of time to a range of keys; pure.
 
-A run of a schedule stands for an interval [begin, end).  Its load replaces exactly the keys in the interval.
-The leading key field may hold timestamps, dates, seconds since 1970, or texts that begin with a date in ISO
-8601.
+A run of a schedule is for an interval, from its begin to before its end.  Its load replaces exactly the keys in
+the interval.  The leading key field may have timestamps, dates, seconds since 1970, or texts that begin with a
+date in ISO 8601.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ TIMES = ("timestamp", "timestamp with zone", "date")
 """Classes of keys that are times."""
 
 CLASSES = (*TIMES, "number", "string")
-"""Classes of keys that may tell a time."""
+"""Classes of keys that may stand for a time."""
 
 
 def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
-    """The keys of [begin, end), two instants with a zone.  `key_class` is the class of the leading field.
+    """Returns the keys from `begin` to before `end`, two instants with a zone.  `key_class` is the class of the
+    leading field.
 
-    Raises InvalidInput if the field holds no time, or if its values cannot express the instants exactly.
+    Raises InvalidInput if the field has no time, or if its values cannot express the instants exactly.
     """
     if not key.fields:
         raise InvalidInput(
@@ -77,9 +78,10 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
 def possible_ranges(
     begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str | None
 ) -> list[KeyRange]:
-    """The keys of [begin, end).  If the class is not known, since the pool never had a record: those of each class.
+    """Returns the keys from `begin` to before `end`.  If the class is not known, because the pool never had a
+    record, it returns the keys of each class.
 
-    Raises InvalidInput as `interval_range`.
+    Raises InvalidInput as `interval_range` does.
     """
     if key_class is not None:
         return [interval_range(begin, end, key=key, key_class=key_class)]
@@ -93,7 +95,7 @@ def possible_ranges(
 
 
 def time_of(bound: bytes, *, key: PoolKey, zone: dt.tzinfo) -> dt.datetime | None:
-    """The time that an encoded bound of an interval tells; None if it tells none."""
+    """Returns the time that an encoded bound of an interval stands for; None if it stands for none."""
     try:
         value = decode_key(bound.removesuffix(AFTER) if key.fields[0].descending else bound, key)[0]
         if isinstance(value, Instant):

@@ -1,10 +1,10 @@
-"""The intervals of a schedule: hours, days, weeks or months of a time zone; pure.
+"""Computes the intervals of a schedule: hours, days, weeks or months of a time zone; pure.
 
-A day begins at midnight of its zone, so one in which clocks change has 23 or 25 hours.  A week begins on Monday.
-An hour begins at minute 0 of its zone: where clocks change by half an hour, one has 90 minutes.
+A day begins at midnight of its zone, so a day on which clocks change has 23 or 25 hours.  A week begins on
+Monday.  An hour begins at minute 0 of its zone: where clocks change by half an hour, one has 90 minutes.
 
-Guard: Python compares and adds two times of one zone by what the clock shows, and that comes twice when clocks
-are put back.  So all is compared and added in UTC; the zone only tells where an interval begins.
+Python compares and adds two times of one zone by what the clock shows, and that time comes twice when clocks
+are put back.  So all times are compared and added in UTC; the zone only decides where an interval begins.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from lake_core.errors import InvalidInput
 
 TimeSpan = tuple[dt.datetime, dt.datetime]
-"""From the first (inclusive) to the second (exclusive), both in the zone of the schedule."""
+"""Two times in the zone of the schedule: from the first (inclusive) to the second (exclusive)."""
 
 MAX_INTERVALS = 100_000
-"""Intervals of one answer: eleven years of hours; more would be a mistake in a date."""
+"""The most intervals of one answer: eleven years of hours.  More would be a mistake in a date."""
 
 _HOUR = dt.timedelta(hours=1)
 
@@ -26,7 +26,7 @@ _SHORTEST = {"hour": _HOUR, "day": 24 * _HOUR, "week": 7 * 24 * _HOUR, "month": 
 
 
 def utc(moment: dt.datetime) -> dt.datetime:
-    """The same moment, as one that may be compared and added."""
+    """Returns the same moment in UTC, where it may be compared and added."""
     return moment.astimezone(dt.UTC)
 
 
@@ -37,9 +37,9 @@ def latest_begin(begin: dt.datetime, until: dt.datetime, *, every: str) -> dt.da
 
 
 def intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.tzinfo) -> Iterator[TimeSpan]:
-    """The intervals from that in which `since` lies, as far as they end by `until`.
+    """Yields the intervals from the one that contains `since`, as long as they end by `until`.
 
-    Raises InvalidInput if they are more than `MAX_INTERVALS`.
+    Raises InvalidInput if there are more than `MAX_INTERVALS`.
     """
     try:
         yield from _intervals(since, until, every=every, zone=zone)

@@ -1,4 +1,4 @@
-"""The intervals that a pool should hold: settings of a pool as one value."""
+"""The settings that define the intervals of a pool, as one value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ EVERY = ("hour", "day", "week", "month")
 """How long an interval may be."""
 
 YEARS = range(2, 9800)
-"""Of the times of a coverage: others are mistakes, and with a zone or a duration they leave the years of Python."""
+"""The years that a coverage allows: others are mistakes, and with a zone or a duration they exceed the years of
+Python."""
 
 _OTHER_YEARS = f"use a year from {YEARS.start} to {YEARS.stop - 1}"
 
 LATEST = 36_500 * 86_400
-"""Seconds of `intervals.late`, at most."""
+"""The most seconds of `intervals.late`."""
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -32,7 +33,8 @@ def _zone(text: str) -> ZoneInfo:
 
 
 def moment(text: str) -> dt.datetime:
-    """A day or a time of ISO 8601; without a zone if the text has none.  Raises ValueError."""
+    """Returns the day or time that an ISO 8601 text gives, without a zone if the text has none.  Raises
+    ValueError."""
     try:
         time = dt.datetime.fromisoformat(text)
     except ValueError as error:
@@ -80,8 +82,8 @@ SETTINGS = {
 class CoveragePolicy:
     """Which intervals a pool should hold, and when.
 
-    They are an `every` long, and begin in `zone`; `since` is in the first one, None: the first that is held.  An
-    interval is late `late` after its end, None: never.
+    Each is an `every` long, and begins in `zone`.  `since` lies in the first one; None means the first that is
+    held.  An interval is late `late` after its end; None means never.
     """
 
     every: str = "day"
@@ -91,7 +93,7 @@ class CoveragePolicy:
 
 
 def coverage_policy_of(settings: Settings) -> CoveragePolicy:
-    """The policy that `intervals.*` spell.  Raises InvalidInput."""
+    """Returns the policy from the settings `intervals.*`.  Raises InvalidInput."""
     zone, since, late = settings["intervals.zone"], settings["intervals.since"], settings["intervals.late"]
     return CoveragePolicy(
         settings["intervals.every"],

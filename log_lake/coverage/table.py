@@ -30,7 +30,8 @@ COVERAGE = pa.schema(
 intervals of time."""
 
 LEFT_OUT = "left out"
-"""The state of a first row without `begin`, of intervals before its `end`: too many to tell."""
+"""The state of the first row if earlier intervals are left out, because they are too many.  The row has no
+`begin`; its `end` is where the shown intervals begin."""
 
 
 def coverage_table(revision: Revision) -> pa.Table:

@@ -65,5 +65,6 @@ def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str |
 
 
 def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
-    """When age alone makes a checkpoint due, in seconds since 1970; inf if there are no entries."""
+    """Returns when the policy's age makes a checkpoint due, in seconds since 1970; infinity if there are no
+    entries."""
     return math.inf if tail.first_time is None else tail.first_time + policy.age

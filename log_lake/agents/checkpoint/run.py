@@ -35,14 +35,14 @@ log = logging.getLogger(__name__)
 POOLS = "lake:pools"
 
 JOURNAL = 1 << 20
-"""Bytes that a journal counts as, where it is asked whether the work is small."""
+"""The size in bytes that a journal counts as, when `OpenWorkers` must decide whether the work is small."""
 
 LEAST_BETWEEN = 500
-"""Entries between two checkpoints that are written after a long tail, at least.  To read and fold so many takes
-about 0.1 s (decision 298)."""
+"""The least number of entries between two checkpoints that are written after a long tail.  Reading and folding so
+many takes about 0.1 s (decision 298)."""
 
 MOST_BETWEEN = 64
-"""Checkpoints in between that one run writes, at most."""
+"""The most intermediate checkpoints that one run writes."""
 
 Done = CheckpointResult | CheckpointFailed
 
@@ -53,7 +53,7 @@ def settings_of(lake: Lake, pool_name: str) -> Settings:
 
 
 def all_journals(lake: Lake) -> list[str]:
-    """By name: the journal of the list of pools, and the journal of each pool."""
+    """Returns the names of all journals: that of the list of pools, and that of each pool."""
     return [POOLS, *(pool.name for pool in lake.pools())]
 
 
@@ -71,9 +71,9 @@ def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
 
 @dataclass(frozen=True)
 class _Looked:
-    """Why the journal wants a checkpoint, None if it does not; and when it will want one, if nothing is written.
+    """Why the journal needs a checkpoint (None if it does not), and when it will need one if nothing is written.
 
-    `pool` is whose journal it is, None for the journal of pools.
+    `pool` is the journal's pool, None for the journal of pools.
     """
 
     pool: PoolConfig | None
@@ -131,11 +131,10 @@ def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: boo
 
 
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
-    """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the
-    newest.
+    """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the newest.
 
-    After a long tail it also writes checkpoints in between.  It reads an existing checkpoint first: a damaged one
-    does not count.  Raises Unavailable.
+    After a long tail it also writes intermediate checkpoints.  It reads an existing checkpoint first: a damaged
+    one does not count.  Raises Unavailable.
     """
     _, journal, policy = _found(lake, pool_name)
     loaded, new_id = journal.load(), lake.context.ids.new
@@ -154,11 +153,11 @@ def write_between(
     now: float,
     most: int = MOST_BETWEEN,
 ) -> int:
-    """Writes checkpoints of versions between the last one and the newest state; returns how many.
+    """Writes checkpoints of versions between the last one and the newest state.  Returns how many.
 
-    They lie `every` entries apart, or further if there would be more than `most`.  Who reads an earlier version
-    begins with the checkpoint before it; a purge deletes them together with their entries.  Each rests on the one
-    before, so the entries are folded once.  Raises Unavailable.
+    They are `every` entries apart, or more if there would be more than `most`.  A reader of an earlier version
+    begins with the checkpoint before it; a purge deletes them together with their entries.  Each is made from
+    the one before, so the entries are folded once.  Raises Unavailable.
     """
     rests_on = 0 if newest.checkpoint is None else newest.checkpoint.version
     if newest.version - rests_on < 2 * every:  # the last checkpoint is no older: no marks need be listed
@@ -181,8 +180,8 @@ def write_between(
 
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
-    """The newest entry that may be purged by the policy, or because it is older than `keep` seconds; 0 if there
-    is none.
+    """Returns the newest entry that may be purged, by the policy or because it is older than `keep` seconds; 0 if
+    there is none.
 
     `now` is by the store's clock.
     """

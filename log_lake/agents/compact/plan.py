@@ -20,10 +20,11 @@ from log_lake.compaction.ranges import apart, places
 from log_lake.compaction.strategies import find_strategy
 
 FULL = "full"
-"""The strategy that leaves nothing as it is."""
+"""The strategy that merges everything that overlaps."""
 
 PIECE = 64
-"""Jobs of a pool in one piece of work: a task of a piece lasts minutes, and other pools wait no longer."""
+"""Jobs of a pool in one piece of work: the task of a piece takes minutes, and other pools wait no longer than
+that."""
 
 WRITE_OUT = "small loads that lie in the journal"
 """Why inlined references are written as objects."""
@@ -92,7 +93,8 @@ def plan_compaction(
 
 
 def are_many(references: Sequence[Reference], policy: CompactionPolicy) -> bool:
-    """Whether so many references are inlined, or so many bytes, that all of these must be written out."""
+    """Whether so many references, or bytes, are inlined that all inlined references must be written to
+    files."""
     inlined = [len(r.data) for r in references if r.data]
     return len(inlined) > policy.max_inputs or sum(inlined) > MOST_INLINED // 2
 
@@ -125,11 +127,10 @@ def jobs_of_inlined(
 def pieces_of(
     jobs: Sequence[CompactionJob], points: Sequence[bytes], *, now: float
 ) -> list[tuple[NamedJob, ...]]:
-    """The jobs by ranges in turn, in pieces; without jobs one piece that is empty.
+    """Returns the jobs in pieces, taking one job of each range in turn; without jobs it returns one empty piece.
 
-    Each range gives a job in turn, and the time of the run decides which comes first.  So if a run has a limit, or
-    ends early, the next run does not begin at the same keys.  A job over several ranges counts for the first of
-    them.
+    The time of the run decides which range comes first.  So if a run has a limit, or ends early, the next run
+    does not begin at the same keys.  A job over several ranges counts for the first of them.
     """
     by_range: dict[int, list[CompactionJob]] = defaultdict(list)
     for job in jobs:

@@ -49,7 +49,7 @@ def _share(text: str) -> int:
 
 
 MOST_SHARE = 1_000
-"""Pieces of a pool in one turn, at most: more would not be a turn."""
+"""The most pieces that a pool may have in one turn; with more, turns would have no effect."""
 
 LEAST_OBJECT = 1 << 20
 """Bytes: the minimum of compact.target_size."""

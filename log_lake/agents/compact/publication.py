@@ -25,7 +25,7 @@ from log_lake.workers import Here
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Times that inlined objects are written out before a publication: loads may bring more meanwhile."""
+"""How often inlined objects are written to files before a publication: meanwhile, loads may add more."""
 
 
 def publication_due(pool: Pool, *, branch: str) -> str:
@@ -50,8 +50,8 @@ def publication_due(pool: Pool, *, branch: str) -> str:
 def publish(
     pool: Pool, *, branch: str, to: str = BESIDE, without: Sequence[str] | None = None
 ) -> PublishResult:
-    """Publishes a branch, after inlined objects were written to the store: a table has files only.  Or a tag,
-    whose inlined objects stay as they are.
+    """Publishes a branch, after its inlined objects were written to files, because a table has only files; or a
+    tag, whose inlined objects stay as they are.
 
     Raises what `publish_iceberg` raises.
     """

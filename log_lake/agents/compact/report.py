@@ -19,7 +19,7 @@ from log_lake.compaction.jobs import CompactionJob, CompactionPlan, CompactionRe
 class _Merged(Result):
     """The figures of jobs: inputs of `size_in` bytes became objects of `size_out`; `dropped` jobs lost an input.
 
-    `version` is that of the newest job, None without one.
+    `version` is that of the newest job, None if no job was committed.
     """
 
     version: int | None

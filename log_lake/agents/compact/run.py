@@ -95,11 +95,11 @@ def _inlined_of(view: View, sub_pool: str, policy: CompactionPolicy, *, now: flo
 
 
 class CompactWork(Work, frozen=True, kw_only=True):
-    """A pool to compact or to publish: the depth that its policy `allowed`, the jobs, and the run's own
-    strategy.
+    """A pool to compact or to publish: the depth that its policy allowed, the jobs, and the strategy that the run
+    names.
 
-    `others`: how many jobs other pieces of work of the same run have.  `turn`: the pool's
-    pieces in a turn.
+    `others`: how many jobs other pieces of work of the same run have.  `turn`: how many pieces the pool may
+    have in a turn.
     """
 
     allowed: int | msgspec.UnsetType = msgspec.UNSET
@@ -118,11 +118,11 @@ class CompactWork(Work, frozen=True, kw_only=True):
 
 
 def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
-    """The jobs that `find` handed out, in their current form; how many have lost an input since; the pool's
-    standing.
+    """Returns the jobs that `find` handed out, in their current form; how many have lost an input since; and the
+    figures of the pool.
 
     A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
-    again, because what is left may still be too deep; not if other pieces of work have jobs of the pool.
+    again, because it may still be too deep; but not if other pieces of work have jobs of the pool.
     """
     view = lake.pool(work.pool).at_branch(work.branch)
     references = view.references

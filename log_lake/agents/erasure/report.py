@@ -16,7 +16,7 @@ from log_lake.erasure.receipt import PENDING, Receipt
 from log_lake.erasure.sighting import Bound, Sighting
 
 MAX_HOLDERS = 100
-"""Holders that a result names at most: a result goes between tasks, and Airflow keeps it."""
+"""The most holders that a result names: tasks pass results to each other, and Airflow stores them."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureRe
 
 
 def sighting_line(pool_name: str, sighting: Sighting, *, met: int | None, erasure_id: str = "") -> str:
-    """What a dry run found, in a line; `erasure_id` is the id of a pending erasure.
+    """Returns what a dry run found, in a line; `erasure_id` is the id of a pending erasure.
 
-    `met`: the records that readers of `main` see, None if they were not counted.
+    `met`: how many of the records readers of `main` see, None if they were not counted.
     """
     which = f"pending erasure {erasure_id}: " if erasure_id else ""
     line = (

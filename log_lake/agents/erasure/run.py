@@ -280,7 +280,7 @@ def _named(asked: Request) -> NamedRecords | None:
 
 
 def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Iterator[str]:
-    """What a person is asked about, a line an erasure; `pool` may be a sub-pool."""
+    """Yields the questions to a person, one line per erasure; `pool` may be a sub-pool."""
     for one in work.pending:
         searched = bound(replace(pool, sub_pool=one.sub_pool), key_range=one.key_range, where=one.where)
         begun = human_time(one.begun / 1_000_000)
@@ -292,8 +292,8 @@ def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Ite
 
 
 def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
-    """Begins the new erasures that a piece of work asks for.  Returns the ids of all its erasures; None if it
-    stands for all that are pending.
+    """Begins the new erasures that a piece of work asks for.  Returns the ids of all its erasures, or None if the
+    work is to resume all pending ones.
 
     If the task is retried, it finds the same erasures pending.  Raises InvalidInput, NotFound, Corrupt,
     Unavailable.
@@ -311,7 +311,7 @@ def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
 
 
 def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *, grace: str | None) -> None:
-    """Log the records that each erasure would find; a pending one by its id."""
+    """Logs the records that each erasure would find; a pending one is named by its id."""
     policy = policy_of(pool.settings, grace=grace)
     for one in work.pending:
         searched = replace(pool, sub_pool=one.sub_pool)

@@ -35,7 +35,7 @@ from log_lake.workers import Worker, Workers
 log = logging.getLogger(__name__)
 
 Refused = tuple[SourceFile, str]
-"""A file that cannot be loaded, and why."""
+"""A file that cannot be loaded, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def ingest_waiting(
 
 
 def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
-    """Whether the file is there unchanged, and not ingested."""
+    """Whether the file still exists unchanged, and is not ingested."""
     if pool.at(branch).state.ingested(branch, file.uri) == file.source:
         return False
     try:
@@ -207,7 +207,7 @@ def summed_results(results: Sequence[LoadResult]) -> LoadResult:
 
 
 def _why(text: str, file: SourceFile) -> str:
-    """The text of an error without the name of the file, beside which it stands."""
+    """Returns the text of an error without the name of the file, which is shown beside it."""
     for name in (file.uri, without_secrets(file.uri)):
         text = text.removeprefix(f"{name}, ").removeprefix(f"{name}: ")
     return text

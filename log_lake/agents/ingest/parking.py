@@ -29,14 +29,14 @@ from log_lake.loading.source_files import SourceFile
 log = logging.getLogger(__name__)
 
 LONGEST_REASON = 4_000
-"""Characters of a reason that are kept."""
+"""The most characters of a reason that are stored."""
 
 NOT_FOR_READING = (
     *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
     *("age_off", "description", "ingest.batch_", "ingest.source", "load.memory"),
 )
-"""Beginnings of the names of settings that do not decide how a file is read; any other change causes another
-try."""
+"""Prefixes of settings that do not affect how a file is read.  A change of any other setting makes the agent try
+parked files again."""
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,7 +63,7 @@ def _may_go(files: list[SourceFile], size: int, policy: BatchPolicy, now: float)
 
 @dataclass(frozen=True)
 class FilePart:
-    """A file, or the row groups [first, last) of it; `size` in bytes."""
+    """A file, or its row groups from `first` to before `last`; `size` in bytes."""
 
     file: str
     size: int

@@ -12,7 +12,7 @@ from log_lake.settings.settings import Setting
 
 
 def _source(text: str) -> str:
-    """The text itself.  Raises ValueError for topics that are not named as they should be."""
+    """Returns the text.  Raises ValueError if it names topics in a wrong form."""
     if is_kafka(text):
         kafka_source(text)
     return text

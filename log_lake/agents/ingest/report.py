@@ -16,10 +16,10 @@ from log_lake.lake.results import LoadResult
 from log_lake.loading.source_files import SourceFile
 
 LATE = 3_600.0
-"""Seconds beyond `ingest.batch_age` for which a file may wait: longer, and the agent lags behind what arrives."""
+"""Seconds beyond `ingest.batch_age` after which a waiting file means that the agent lags."""
 
 MAX_PARKED = 100
-"""Parked files that a result names at most: a result goes between tasks, and Airflow keeps it."""
+"""The most parked files that a result names: tasks pass results to each other, and Airflow stores them."""
 
 
 def plan_lines(

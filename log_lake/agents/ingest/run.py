@@ -1,5 +1,5 @@
-"""The ingest agent: finds the batches of each pool that are due, and commits them (`batches`); and what topics of
-Kafka have (`topics`).
+"""The ingest agent: finds the batches of each pool that are due, and commits them (`batches`); for topics of
+Kafka, it finds and loads their new records (`topics`).
 
 If a pool's source or journal cannot be read, the run reports it and continues with the other pools.  The agent
 looks once, before it starts Spark.  If another run commits a batch meanwhile, the commit recognizes its token,
@@ -48,9 +48,10 @@ log = logging.getLogger(__name__)
 
 
 class IngestWork(Work, frozen=True, kw_only=True):
-    """A batch: its token, its files, and the agent's lag if it is not done (`report.IngestLag`).
+    """A batch: its token, its files, and how far the agent lags if it is not done (`report.IngestLag`).
 
-    `bulk`: it is imported in bulk (`lake.bulk`).  `topics`: it is what these topics of Kafka have, and no files.
+    `bulk`: it is imported in bulk (`lake.bulk`).  `topics`: it has the new records of these Kafka topics, and
+    no files.
     """
 
     token: str
@@ -96,7 +97,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return pools_that_ingest(lake, asked.pools)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """All these pools: only a listing of the source shows whether there are new files."""
+        """Returns all these pools: only a listing of the source shows whether there are new files."""
         return [name for name in names if name in run.configs]
 
     def look(self, run: AgentRun, name: str) -> IngestLook:

@@ -1,8 +1,7 @@
-"""The ingest agent on pools whose source is topics of Kafka (`log_lake.kafka`): what to read, and a run that
-reads it.
+"""The ingest agent for pools whose source is topics of Kafka (`log_lake.kafka`): finds what to read, and reads it.
 
-A look asks the brokers for their offsets, and the pool for those that it holds.  A run reads up to the offsets
-that the brokers had when it began, in its own process, whatever workers it was given.
+To find it, the agent asks the brokers for their offsets, and the pool for those that it has.  A run reads up to
+the offsets that the brokers had when it began, in its own process, whatever workers it was given.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TopicsLook:
-    """What topics have for a pool.  `seen`: a digest of their offsets.  `faults`: partitions that are not read."""
+    """What topics have for a pool.  `seen`: a digest of their offsets.  `faults`: why partitions are not
+    read."""
 
     topics: tuple[str, ...]
     plan: ReadPlan
@@ -54,9 +54,10 @@ def has_topics(settings: Settings) -> bool:
 
 
 def look_at_topics(lake: Lake, quiet: Quiet, config: PoolConfig) -> TopicsLook | None:
-    """What to read into the pool; None if it was dropped or changed since, or if nothing changed since a look.
+    """Returns what to read into the pool.  Returns None if the pool was dropped or changed meanwhile, or if
+    nothing changed since the last look.
 
-    Raises NotFound for a topic that is not there, Unavailable, Denied, InvalidInput.
+    Raises NotFound for a topic that does not exist, Unavailable, Denied, InvalidInput.
     """
     source = kafka_source(Settings(config.settings)["ingest.source"])
     seen = Broker(source, lake.clients).look()
@@ -74,7 +75,7 @@ def look_at_topics(lake: Lake, quiet: Quiet, config: PoolConfig) -> TopicsLook |
 
 
 def load_from_topics(lake: Lake, pool: Pool) -> LoadResult:
-    """Reads what the topics of the pool have by now.  Raises what `load_topics` raises."""
+    """Loads the records that the topics of the pool have now.  Raises what `load_topics` raises."""
     source = pool.settings["ingest.source"]
     if not is_kafka(source):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What a run of the intervals agent asks for, checked, and an interval of time as a path of files; pure.
+"""Checks the request for a run of the intervals agent, and turns an interval of time into a path of files; pure.
 
 `log_lake.coverage.key_ranges` turns an interval into the range of keys that its load replaces.
 """
@@ -15,7 +15,8 @@ from log_lake.settings.time_format import interval_place
 
 
 def check_asked(asked: Request, names: Sequence[str]) -> None:
-    """Raises InvalidInput if the run of these pools has neither an interval nor files, or both, or no time."""
+    """Raises InvalidInput if the run of these pools has both an interval and files or neither, or if it has no
+    time."""
     if asked.begin is None and (not asked.files or len(names) != 1):
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"

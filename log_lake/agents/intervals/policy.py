@@ -40,7 +40,7 @@ class IntervalsPolicy:
 
 
 def policy_of(settings: Settings) -> IntervalsPolicy:
-    """The policy that `intervals.*`, `include` and `exclude` spell."""
+    """Returns the policy from the settings `intervals.*`, `include` and `exclude`."""
     return IntervalsPolicy(
         settings["intervals.source"],
         settings["include"],

@@ -53,8 +53,8 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Ad
 class IntervalsWork(Work, frozen=True, kw_only=True):
     """An interval of a pool, as two instants in ISO 8601; `begin` is "" if the run appends files.
 
-    `files` is None if `find` could not list them: then the task meets the same error, and holds no other pool
-    back.
+    `files` is None if `find` could not list them.  Then the task gets the same error, and does not hold up
+    other pools.
     """
 
     begin: str = ""
@@ -163,7 +163,7 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return interval_line(result)
 
     def failures(self, handed: Found[IntervalsWork], results: Sequence[IntervalsResult]) -> list[str]:
-        """Pools that failed, and deferred pools: no later run does their interval."""
+        """Returns the pools that failed, and the deferred pools, because no later run does their interval."""
         return [*super().failures(handed, results), *(one.title for one in handed.put_off)]
 
 

@@ -30,7 +30,7 @@ from log_lake.rewriting.exchange import Exchange, LostRace, exchange
 log = logging.getLogger(__name__)
 
 TRIES = 10
-"""Times to plan again because the branch has changed meanwhile."""
+"""How often the expiry is planned again because the branch has changed meanwhile."""
 
 MAX_REMOVED = 10_000
 """References of an append pool that one transaction removes: about 500 KB."""
@@ -83,7 +83,7 @@ def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, Exp
 
 
 def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
-    """Whether the tombstone may hide a record that is live; False only if there surely is none."""
+    """Whether the tombstone may hide a live record; False only if there certainly is none."""
     if work.tombstone is None:
         return True
     spec = DeleteSpec(work.tombstone.key_range, work.tombstone.condition)
@@ -164,15 +164,15 @@ def _commit(
 
 
 def _removed(revision: Revision, work: ExpirePlan) -> LiveCount | None:
-    """How many records that readers see expire with whole references; None if others expire too, or may
-    reappear."""
+    """Returns how many of the records that readers see expire with whole references; None if others expire too, or
+    may reappear."""
     if work.tombstone is not None or not revision.rule.keeps_all:
         return None
     return live_count_of(revision, [one.reference for one in work.removed])
 
 
 def _reason(branch: Branch, work: ExpirePlan) -> str:
-    """The settings that say so, as they are spelled."""
+    """Returns the settings that make records expire, as they are spelled."""
     names = sorted({e.why for e in work.removed} | ({AGE} if work.tombstone is not None else set()))
     names += ["expire.by"] if work.by and AGE in names else []
     return "expired: " + listed([f"{name}={branch.settings.text(name)}" for name in names])

@@ -1,15 +1,15 @@
 """Decides what expires: which references are removed whole, what a tombstone must hide, and what else is due.
 Deterministic.
 
-- By the time in a field: a reference is removed if its statistics say that all its records are old.  A tombstone
-  hides the old records of the others.
+- By the time in a field: a reference is removed if its statistics say that all its records are old.  A
+  tombstone hides the old records of the others.
 - By the load, by records, by bytes: only whole references are removed, oldest first.  A reference is as old as
-  its newest record, so the output of a compaction is as young as its youngest input.  Objects of one load expire
-  together.
+  its newest record, so the output of a compaction is as young as its youngest input.  Objects of one load
+  expire together.
 
 No older version of a record may reappear, and no value of an aggregate may change: a reference that hides
 records of others stays (`history.revealing`).  On a branch, unmerged references stay too, because a merge must
-bring them. Records that arrive late expire with the next run.
+bring them to the parent.  Records that arrive late expire with the next run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL ty
 
 @dataclass(frozen=True)
 class Expired:
-    """A reference to remove, and the setting that says so."""
+    """A reference to remove, and the setting that makes it expire."""
 
     reference: Reference
     why: str
@@ -88,11 +88,11 @@ class ExpirePlan:
 class RetentionPlan:
     """The work in a pool.
 
-    `rests`: there is none, and time alone brings none for as long as the agent remembers that (`quiet`).
+    `rests`: there is no work, and time alone brings none for as long as the agent remembers that (`quiet`).
     `deletable`: the removed objects that a vacuum may delete, with `size` in bytes.  `held`: the number of
-    objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, of `begun` objects and
-    `begun_size` bytes.  `has_new_names`: there are names that are old enough and that no scan for orphans has
-    looked at.  `entries`: the journal entries that a purge may delete.
+    objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, which had begun to delete `begun`
+    objects of `begun_size` bytes.  `has_new_names`: some names are old enough, and no scan for orphans has seen
+    them.  `entries`: the journal entries that a purge may delete.
     """
 
     expiry: ExpirePlan
@@ -155,7 +155,7 @@ def _expiring(
     *,
     loaded_before: int,
 ) -> dict[Identity, Expired]:
-    """What the policy lets go, whatever it hides."""
+    """Returns what expires by the policy, even if it must stay because it hides other records."""
     expiring: dict[Identity, Expired] = {}
     if tombstone is not None:
         expiring = _named((r for r in may_hold if tombstone.covers_all(r, revision.state.schema)), AGE)
@@ -169,7 +169,7 @@ def _expiring(
 
 
 def _without_time(revision: Revision, policy: RetentionPolicy) -> dict[str, int]:
-    """All references, if the field that is to tell their age does not."""
+    """Returns all references if the field that should give their age cannot do so."""
     index = revision.schema.get_field_index(policy.by)
     if policy.age is None or not policy.by or (index >= 0 and tells_time(revision.schema.field(index))):
         return {}
@@ -177,7 +177,8 @@ def _without_time(revision: Revision, policy: RetentionPolicy) -> dict[str, int]
 
 
 def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:
-    """A tombstone of what is old by the field, newer than all transactions; None if no record has the field."""
+    """Returns a tombstone, newer than all transactions, for the records that are old by the field; None if no
+    record has the field."""
     if policy.age is None or policy.by not in revision.schema.names:
         return None
     condition = older_than(policy.by, revision.now - policy.age)
@@ -186,7 +187,8 @@ def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:
 
 
 def _of_sub_pools(revision: Revision, policy: RetentionPolicy, *, loaded_before: int) -> Iterable[Expired]:
-    """References of the sub-pools: their records have no field to tell their age, so their load counts."""
+    """Returns expired references of the sub-pools.  Their records have no field that gives their age, so the age
+    of their load counts."""
     if policy.age is None:
         return
     for sub_pool in revision.snapshot.sub_pools():
@@ -198,7 +200,7 @@ def _of_sub_pools(revision: Revision, policy: RetentionPolicy, *, loaded_before:
 def _beyond(
     references: Sequence[Reference], limit: int, amount: Callable[[Reference], int]
 ) -> list[Reference]:
-    """The oldest loads without which the others still hold the limit."""
+    """Returns the oldest loads that can be removed so that the others still reach the limit."""
     left = sum(map(amount, references))
     oldest: list[Reference] = []
     for _, load in groupby(sorted(references, key=_age), key=_age):

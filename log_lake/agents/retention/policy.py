@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # loads Arrow, which `lake --help` does not need
 
 
 def _expires_otherwise(before: Settings, after: Settings) -> bool:
-    """Whether the age of records is told by another field than before."""
+    """Whether another field than before gives the age of records."""
     return after["expire.age"] is not None and before["expire.by"] != after["expire.by"]
 
 
@@ -70,10 +70,10 @@ FITS = Together(frozenset({*SETTINGS, "history.keep"}), _check_expire)
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """What expires; None: no such limit.
+    """What expires; None means no such limit.
 
-    `age` is in seconds, from the time in the field `by`, or from the load if `by` is empty.  If the newest loads
-    together hold `records`, or `size` bytes, older loads expire.
+    `age` is in seconds, from the time in the field `by`, or from the load if `by` is empty.  If the newest
+    loads together have `records`, or `size` bytes, older loads expire.
     """
 
     age: float | None = None

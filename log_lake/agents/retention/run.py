@@ -54,14 +54,14 @@ from log_lake.workers import Workers
 log = logging.getLogger(__name__)
 
 AHEAD = AGENTS["retention"].remembers
-"""Seconds for which time alone may bring no work to a pool that the agent leaves alone."""
+"""Seconds for which time alone must bring no work to a pool before the agent may skip it."""
 
 DROPPED = "dropped pools"
-"""Stands for the dropped pools where a task names a pool; no pool can have this name."""
+"""A name for the dropped pools where a task names a pool; no pool can have this name."""
 
 
 TRANSACTIONS = "transactions over pools"
-"""Stands for the transactions over several pools in the same way."""
+"""A name for the transactions over several pools, used in the same way."""
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
@@ -105,7 +105,7 @@ def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
 
 
 def _expires_later(pool: Pool, *, branch: str) -> bool:
-    """Whether time brings an expiry, or a reason against one, within `AHEAD`, if nothing is written."""
+    """Whether time alone brings an expiry, or a reason against one, within `AHEAD`, if nothing is written."""
     if policy_of(pool.settings).age is None:  # nothing else is a matter of time
         return False
     later = expiry.plan(pool, branch=branch, ahead=AHEAD)
@@ -161,7 +161,8 @@ def retain(
 
 
 def _gain(before: Revision, after: PoolState, branch: str) -> Gain:
-    """What the expiry gained; it has read the references.  Another writer may have deleted the branch meanwhile."""
+    """Returns what the expiry gained; reads references that it has read before.  Another writer may have deleted
+    the branch meanwhile."""
     present = after.branches.get(branch)
     left = Standing() if present is None else standing_of(present.snapshot.overlapping())
     return gain(standing_of(before.references), left)
@@ -180,7 +181,7 @@ def retain_dropped(lake: Lake) -> RetentionResult:
 
 
 def end_transactions(lake: Lake) -> RetentionResult:
-    """Ends the transactions over several pools that are due, and deletes what no journal needs.
+    """Ends the transactions over several pools that are due, and deletes the decisions that no journal needs.
 
     Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """

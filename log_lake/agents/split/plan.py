@@ -1,12 +1,13 @@
 """Decides which ranges to split, and which to join; pure.
 
-A range is measured in full ranges: 1.0 holds as much as the policy allows (`RangePolicy.part`).
+A range is measured in full ranges: 1.0 means as much as the policy allows (`RangePolicy.part`).
 
-- A range above 1.0 is split into pieces of about equal weight, by the keys in the footers of its objects.  No piece
-  is below `LEAST`: a cut that would make one is left out.
-- A range below `LEAST` is joined with a neighbour if both together are at most `JOINED`.  Then splits and joins do
-  not take turns: pieces of a split are too large to be joined, and what was joined is too small to be split.
-- A pool that holds less than one full range is not joined, because it may have been split before its first load.
+- A range above 1.0 is split into pieces of about equal weight, by the keys in the footers of its objects.  No
+  piece is below `LEAST`: a cut that would make one is left out.
+- A range below `LEAST` is joined with a neighbour if both together are at most `JOINED`.  So splits and joins
+  do not undo each other: pieces of a split are too large to be joined, and joined ranges are too small to be
+  split.
+- A pool that has less than one full range is not joined, because it may have been split before its first load.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ LEAST = 0.25
 """Full ranges: the smallest piece of a split, and the largest range that is joined with a neighbour."""
 
 JOINED = 0.5
-"""Full ranges: what two ranges together may hold after they were joined."""
+"""Full ranges: the most that two ranges may have together if they are joined."""
 
 FULL = 1 + 1e-9
-"""Full ranges: more than this is split; sums are rounded."""
+"""Full ranges: a range above this is split.  It is a little more than 1, because sums are rounded."""
 
 MAX_SPLITS = 1_000
-"""Ranges that one plan splits.  Each may read 64 footers, and the next run splits the others."""
+"""The most ranges that one plan splits.  Each may read 64 footers, and the next run splits the others."""
 
 
 @dataclass(frozen=True)
 class RangesPlan:
-    """The ranges to split, with what they hold in full ranges, and the split points to remove."""
+    """The ranges to split, each with its content in full ranges, and the split points to remove."""
 
     splits: tuple[tuple[KeyRange, float], ...] = ()
     joins: tuple[bytes, ...] = ()
@@ -49,7 +50,8 @@ class RangesPlan:
 
 
 def plan_ranges(references: Sequence[Reference], points: Sequence[bytes], policy: RangePolicy) -> RangesPlan:
-    """What to split and to join.  A straddling reference counts with an equal share in each of its ranges."""
+    """Returns which ranges to split and to join.  A straddling reference counts in each of its ranges with an
+    equal share."""
     if policy.is_off:
         return RangesPlan()
     ranges = ranges_of(points)
@@ -79,9 +81,10 @@ def _joins(points: Sequence[bytes], amounts: Sequence[float]) -> tuple[bytes, ..
 
 
 def cuts_of(samples: Sequence[WeightedSample], key_range: KeyRange) -> tuple[bytes, ...]:
-    """Where to split a range; empty if it holds at most one full range, or if its keys cannot be divided.
+    """Returns the keys at which to split a range; empty if it has at most one full range, or if its keys cannot be
+    divided.
 
-    The samples are of its references, and weigh in full ranges.
+    `samples` are of the range's references, and their weights are in full ranges.
     """
     total = _weight(samples, key_range)
     if total <= FULL:

@@ -30,7 +30,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class RangePolicy:
-    """What a range may hold: bytes and records; 0: any number."""
+    """The limits of a range: bytes and records; 0 means no limit."""
 
     size: int
     records: int
@@ -41,7 +41,8 @@ class RangePolicy:
         return not self.size and not self.records
 
     def part(self, reference: Reference) -> float:
-        """Which part of a full range the reference fills, 1.0 for a whole one; the limit that is nearer counts."""
+        """Returns which part of a full range the reference fills, 1.0 for a whole one, by the limit that it comes
+        closer to."""
         return max(
             reference.size / self.size if self.size else 0.0,
             reference.records / self.records if self.records else 0.0,

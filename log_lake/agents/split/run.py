@@ -1,7 +1,7 @@
 """The split agent: finds pools with ranges that are too large or too small, and commits new split points.
 
-A look reads no object, and the work reads footers only, so neither needs Spark.  A run may be stopped and repeated
-at any point: all changes of a pool are one transaction, and what is there by now is left out.
+To look, it reads no object; to work, it reads only footers.  So neither needs Spark.  A run may be stopped and
+repeated at any point: all changes of a pool are one transaction, and what was done meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def plan_view(view: View) -> RangesPlan:
 
 
 def split_pool(pool: Pool) -> RangesResult:
-    """Splits and joins the ranges of a pool, as its settings say, by what `main` holds.
+    """Splits and joins the ranges of a pool by its settings and by the objects of `main`.
 
     Raises InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
     """

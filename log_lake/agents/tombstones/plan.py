@@ -27,10 +27,11 @@ from log_lake.reading.deleted import fields_of
 from log_lake.reading.revision import Revision
 
 MAX_TOMBSTONES = 64
-"""Tombstones that a branch bears: if it has more, the oldest are due whatever their age."""
+"""The most tombstones of a branch: if it has more, the oldest are due whatever their age."""
 
 MAX_WHOLE = 1_000
-"""References that one job may remove: those that are covered as a whole go together, in one transaction."""
+"""The most references that one job may remove: those that are completely covered go together, in one
+transaction."""
 
 WHY = "remove deleted records"
 
@@ -40,7 +41,8 @@ class ApplyPlan:
     """The work: remove the references `removable`, search the references `suspects`, retire the tombstones
     `retirable`.
 
-    `due` and `remaining` count tombstones.  `waits`: time alone may bring work.
+    `due`: how many tombstones are due now; `remaining`: how many are left after this work.  `waits`: whether
+    work may become due later without another write.
     """
 
     removable: tuple[Reference, ...]

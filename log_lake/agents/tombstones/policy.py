@@ -21,7 +21,7 @@ class TombstonesPolicy:
     """Times in microseconds since 1970: tombstones up to `due` are applied; those of replaces up to `forget` may
     be retired.
 
-    `due` None: all are applied, even if the clock of their writer was ahead.
+    If `due` is None, all are applied, even if the clock of their writer was ahead.
     """
 
     due: int | None

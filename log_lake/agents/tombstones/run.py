@@ -37,7 +37,7 @@ from log_lake.workers import Here, Worker, Workers
 log = logging.getLogger(__name__)
 
 SEARCHES = 64
-"""References that one task searches, at most."""
+"""The most references that one task searches."""
 
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
@@ -136,7 +136,8 @@ def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
 def _commit(
     branch: Branch, read_version: int, actions: Sequence[Action], *, does: str, message: str
 ) -> int | None:
-    """The version; None if another writer changed meanwhile what the actions name: the next run plans it again."""
+    """Commits the actions.  Returns the version, or None if another writer changed what they name: the next run
+    plans them again."""
     if not actions:
         return None
     change = Exchange(branch.context.ids.new(), read_version, does, others=actions, message=message)

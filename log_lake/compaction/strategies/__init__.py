@@ -24,7 +24,7 @@ class Strategy(Protocol):
     """Chooses the references that a plan merges; pure."""
 
     def __call__(self, planner: Planner, /) -> None:
-        """Claim references; decide only by what the planner knows: its references, policy, key and time.
+        """Claims references.  It must decide only by what the planner has: its references, policy, key and time.
 
         `planner.claim` merges runs where they are deep, `settle` makes one run, `join` joins small neighbours.
         """
@@ -46,7 +46,7 @@ def register(name: str, strategy: Strategy) -> None:
 
 
 def check_name(name: str) -> str:
-    """The name.  Raises InvalidInput if no strategy has it."""
+    """Returns the name.  Raises InvalidInput if there is no strategy with it."""
     if name not in names():
         raise InvalidInput(f"unknown compact.strategy {name!r}: use {choices(names())}")
     return name

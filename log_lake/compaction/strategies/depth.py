@@ -1,11 +1,11 @@
-"""Depth: where the pool is too deep, reduce the depth to the bound, for the fewest bytes over time.
+"""Depth: where the pool is too deep, reduces the depth to the bound, for the fewest bytes over time.
 
-Candidates are stretches of runs, neighbours in age, that are wide enough for the deepest key, and wider if
-another key would stay too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
-would stay, and later runs would be merged into that one again and again.  So a stretch is judged by what its
-bytes gain.  If a run of size s becomes part of one of size t, its bytes double log2(t / s) times, and with n
-equal loads no byte can double more than log2(n) times.  Among the stretches whose bytes double at least once on
-average, the cheapest is merged; if there is none, the one whose bytes gain most.
+Candidates are stretches of runs that are neighbours in age.  They are wide enough for the deepest key, and
+wider if another key would stay too deep.  Fewest bytes now is not fewest over time: small runs behind a large
+newer one would stay, and later runs would be merged into that one again and again.  So a stretch is judged by
+what its bytes gain.  If a run of size s becomes part of one of size t, its bytes double log2(t / s) times, and
+with n equal loads no byte can double more than log2(n) times.  Among the stretches whose bytes double at least
+once on average, the cheapest is merged; if there is none, the one whose bytes gain most.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from log_lake.compaction.layout import Run, depth_of, islands
 from log_lake.compaction.planner import ChosenRuns, Planner
 
 WORTH = 1.0
-"""Doublings of a byte, on the average of a merge, from which it is worth its bytes."""
+"""A merge is worth its bytes if a byte doubles at least this often, on average."""
 
 
 def depth(planner: Planner) -> None:
@@ -34,7 +34,8 @@ def depth(planner: Planner) -> None:
 
 
 def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> Sequence[Run]:
-    """The stretch of runs to merge so that the depth, with the outputs of other jobs (`taken`), is at most `bound`.
+    """Returns the stretch of runs to merge so that the depth, with the outputs of other jobs (`taken`), is at most
+    `bound`.
 
     Empty if it already is; all runs if `taken` alone exceeds it.
     """
@@ -55,7 +56,7 @@ def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> S
 
 
 def _begin(runs: Sequence[Run], width: int) -> int:
-    """Where the stretch of that width begins that is to be merged."""
+    """Returns the index at which the stretch of that width to merge begins."""
     sizes = [max(1, run.size) for run in runs]
     totals = [0, *accumulate(sizes)]
     logs = [0.0, *accumulate(size * log2(size) for size in sizes)]

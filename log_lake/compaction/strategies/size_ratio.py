@@ -1,9 +1,9 @@
-"""Size ratio: merges runs of similar sizes, so that each byte is rewritten about log times.
+"""Size ratio: merges runs of similar sizes, so that each byte is rewritten about log(n) times for n loads.
 
 This is universal compaction, as in RocksDB.  A stretch of runs, neighbours in age, is merged if together they
-hold at least `ratio` times what the largest of them holds.  So each rewrite moves a byte into a run `ratio`
-times as large, and with n equal loads a byte is rewritten at most log(n) / log(ratio) times.  Stretches have at
-least WIDTH runs (`planner`).
+have at least `ratio` times the size of the largest.  So each rewrite moves a byte into a run `ratio` times as
+large, and with n equal loads a byte is rewritten at most log(n) / log(ratio) times.  Stretches have at least
+WIDTH runs (`planner`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from log_lake.compaction.planner import WIDTH, ChosenRuns, Planner
 from log_lake.compaction.strategies.depth import depth
 
 MAX_RUNS = 256
-"""The most of the newest runs that are considered, because the search takes quadratic time."""
+"""Only so many of the newest runs are considered, because the search takes quadratic time."""
 
 
 def size_ratio(planner: Planner) -> None:

@@ -58,7 +58,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Windowed:
-    """The closed windows, and all other references; `within`: those that lie in one open window, by window."""
+    """The closed windows, and all other references; `within` has the references inside one open window, by
+    window."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
