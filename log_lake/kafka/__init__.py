@@ -1,8 +1,10 @@
-"""Kafka without a coordinator: records of topics, with the offsets in the transaction that brings them.
+"""Kafka without a coordinator: loads records of topics, with their offsets in the same transaction.
 
-`source` reads `kafka://HOSTS/TOPICS`, `settings` the settings `kafka.*`, and `plan` decides from which offsets to
-read (all three pure).  `broker` asks and reads the brokers, `clients` finds their credentials, `messages` turns
-messages into blocks of records, and `load` commits them.  `positions` shows and sets offsets, for people.
+    source, settings   `kafka://HOSTS/TOPICS`, and the settings `kafka.*`; pure
+    plan               decides from which offsets to read; pure
+    broker, clients    asks and reads the brokers; finds their credentials
+    messages, load     turns messages into blocks of records, and commits them
+    positions          shows and sets offsets, for people
 
-Callers: the ingest agent, `lake offsets`.
+Called by the ingest agent, and by `lake offsets`.
 """

@@ -1,7 +1,7 @@
-"""Asks Kafka's brokers what topics have, and reads messages.  It never joins a consumer group, and commits
-nothing there.
+"""Asks Kafka's brokers which offsets topics have, and reads messages.  It never joins a consumer group, and
+commits nothing there.
 
-Only messages of committed transactions are read (`read_committed`).  Every request has a bound of time.
+Only messages of committed transactions are read (`read_committed`).  Every request has a limit of time.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ ANSWER_SECONDS = 60.0
 """How long brokers may take for an answer, and for the next message of a batch."""
 
 LONGEST_SECONDS = 300.0
-"""The client allows no longer wait for one request."""
+"""The longest timeout that the client allows for one request."""
 
 AT_ONCE, ROUND_SECONDS = 10_000, 0.1
-"""Messages that the client hands over at a time, after it has waited so long for them at most."""
+"""The most messages that the client returns at a time, and how long it waits for them."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ class Broker:
         need("kafka", f"kafka://{','.join(self.source.hosts)}")
 
     def look(self) -> list[SeenPartition]:
-        """The partitions of all topics.  Raises NotFound for a topic that is not there, Unavailable,
+        """Returns the partitions of all topics.  Raises NotFound for a topic that does not exist, Unavailable,
         InvalidInput."""
         from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -102,8 +102,8 @@ class Broker:
         ]
 
     def check_same(self, spans: Sequence[Span]) -> None:
-        """Raises Unavailable if a topic was deleted and created again since its spans were planned: what was read
-        may be of the new one."""
+        """Raises Unavailable if a topic was deleted and created again since its spans were planned: its messages
+        may be those of the new topic."""
         there = {one.partition for one in self.look()}
         if other := [span.partition for span in spans if span.partition not in there]:
             raise Unavailable(
@@ -171,7 +171,8 @@ class Broker:
                     raise Unavailable(f"{span.partition}: ends at offset {offset} now, not at {span.end}")
 
     def _made(self, kind: Any, settings: dict[str, Any]) -> Any:
-        """A client.  Raises InvalidInput, without the values of its settings: one is a password."""
+        """Makes a client.  Raises InvalidInput without the values of its settings, because one is a
+        password."""
         from confluent_kafka import KafkaException
 
         own = {
@@ -238,7 +239,7 @@ class Broker:
         return self._no_answer(text, where=where)
 
     def _no_answer(self, text: str, *, where: str = "") -> Unavailable:
-        """Brokers do not answer; Denied if they, or the client, refused the other one before."""
+        """Returns the error for brokers that do not answer; Denied if they, or the client, refused before."""
         kind = Denied if self._is_denied else Unavailable
         advice = (
             "; correct their section in LAKE_KAFKA_CLIENTS, or their connection in Airflow"

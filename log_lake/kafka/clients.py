@@ -1,7 +1,7 @@
 """The credentials of brokers: settings of the client, by the brokers to which they may be sent.
 
-They come from a connection of Airflow (`Lake.clients`), otherwise from a file.  `LAKE_KAFKA_CLIENTS` names a file
-of the worker:
+They come from a connection of Airflow (`Lake.clients`), otherwise from a file on the worker, which
+`LAKE_KAFKA_CLIENTS` names:
 
     [broker1.example.com:9093,broker2.example.com:9093]
     security.protocol = SASL_SSL
@@ -10,8 +10,8 @@ of the worker:
     sasl.password = ...
 
 A section names brokers as `ingest.source` does, and its settings are librdkafka's.  A pool's setting names
-brokers too, and other people may write it.  So a section is used only if it names every broker of the source: no
-password reaches another host first.  No value of the file is repeated in an error.
+brokers too, and other people may write it.  So a section is used only if it names every broker of the source:
+no password is sent to another host.  No value of the file is repeated in an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lake_core.phrases import listed
 VARIABLE = "LAKE_KAFKA_CLIENTS"
 
 ALLOWED = ("security.protocol", "sasl.", "ssl.", "socket.", "client.rack", "broker.address.family")
-"""Beginnings of the settings that a section may have.  Others decide what is read, or load programs."""
+"""Prefixes of the settings that a section may have.  Others decide what is read, or load programs."""
 
 REFUSED = ("ssl.engine.location", "ssl.providers", "sasl.kerberos.kinit.cmd")
 """Settings that run a program or load a library."""
@@ -34,9 +34,11 @@ REFUSED = ("ssl.engine.location", "ssl.providers", "sasl.kerberos.kinit.cmd")
 def client_settings(
     hosts: tuple[str, ...], environ: Mapping[str, str], clients: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
-    """The client's settings for these brokers; none if no section names them all.  Raises InvalidInput.
+    """Returns the Kafka client's settings for these brokers; none if no section names all of them.  Raises
+    InvalidInput.
 
-    Of `clients`, only the settings that a section may have are taken: a connection serves other programs too.
+    Settings in `clients` that a section may not have are left out, because a connection of Airflow serves other
+    programs too.
     """
     for section, settings in clients.items():
         if _names_all(section, hosts):

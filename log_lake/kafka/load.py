@@ -1,8 +1,9 @@
-"""Loads what topics have by now into a pool, batch after batch, each as one transaction with its offsets.
+"""Loads the new records of topics into a pool, batch after batch, each as one transaction with its offsets.
 
-A batch begins where the newest state of the pool ends.  If another reader commits these offsets first, this one has
-lost a race, and reads again from where the pool is then: no record is lost, none comes twice, and no reader waits.
-After a batch is read, the brokers are asked again whether the topics are still those that the offsets belong to.
+A batch begins where the newest state of the pool ends.  If another reader commits these offsets first, this one
+has lost a race, and reads again from where the pool then ends: no record is lost, none is doubled, and no
+reader waits.  After a batch is read, the brokers are asked again whether the topics are still those that the
+offsets belong to.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ CHUNK_MESSAGES, CHUNK_BYTES = 65_536, 16 << 20
 """Messages, and bytes of them, that become blocks together; they are in memory."""
 
 LOST_IN_A_ROW = 100
-"""Races that may be lost one after another: each one means that another reader loaded a batch meanwhile."""
+"""Races that may be lost one after another; each means that another reader loaded a batch meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class KafkaLoad:
 
 @dataclass
 class MessageBatch:
-    """A batch while it is read: `next` is where each partition goes on."""
+    """A batch while it is read: `next` is the offset at which each partition continues."""
 
     policy: KafkaPolicy
     next: dict[Partition, int] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class MessageBatch:
     skipped: int = 0
 
     def chunks(self, received: Iterator[Message | Span]) -> Iterator[list[Message]]:
-        """The messages, some at a time, until the batch is full, or all that there is was read."""
+        """Yields the messages, some at a time, until the batch is full, or all messages were read."""
         began, size, records = time.monotonic(), 0, 0
         chunk: list[Message] = []
         chunk_bytes = 0
@@ -104,10 +105,10 @@ def plan_of(pool: Pool, seen: Sequence[SeenPartition]) -> ReadPlan:
 
 
 def load_topics(pool: Pool, broker: Broker) -> KafkaLoad:
-    """Loads what the topics had when this began, and commits each batch exactly once.
+    """Loads the messages that the topics had when this began, and commits each batch exactly once.
 
-    Raises InvalidInput for bad records, NotFound, Unavailable, Denied, OutcomeUnknown; what was committed before
-    stays.
+    Raises InvalidInput for bad records, NotFound, Unavailable, Denied, OutcomeUnknown; batches that were
+    committed before stay.
     """
     branch, policy = pool.branch(MAIN), kafka_policy(pool.settings)
     seen = broker.look()

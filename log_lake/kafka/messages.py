@@ -1,11 +1,12 @@
 """Turns messages into blocks of records, as a reader of files does.
 
-Values that are JSON go to the reader of JSON lines, a line each, so types, limits and bad records are those of
-files.  A bad record is named by topic, partition and offset: its `file` is `kafka:TOPIC/PARTITION`, its `line`
-the offset.
+Values that are JSON go to the reader of JSON lines, one line each, so types, limits and bad records are handled
+as in files.  A bad record is named by topic, partition and offset: its `file` is `kafka:TOPIC/PARTITION`, its
+`line` the offset.
 
-A value that spans lines becomes one line.  A value that does not begin with `{` is a bad record before that
-reader gets it: the beginning of a file may say that all of it is an array, or in another encoding.
+A value with several lines becomes one line.  A value that does not begin with `{` is a bad record before that
+reader gets it: otherwise the first value could look like the begin of an array, or like another encoding, and
+change how all later ones are read.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MARK_OF_REGISTRY, _BEFORE_DATA = b"\0", 5
 
 
 class _Bad(ValueError):
-    """Why a message is no record."""
+    """The reason why a message is not a record."""
 
 
 @dataclass
@@ -54,12 +55,12 @@ class MessageReading(Reading):
 
     @classmethod
     def like(cls, reading: Reading) -> MessageReading:
-        """The same for messages.  A record without the key always goes to the sub-pool `$nokey`: whether all
-        records of a batch lack it depends on how many arrived."""
+        """Returns the same reading for messages.  A record without the key always goes to the sub-pool `$nokey`:
+        whether all records of a batch lack it depends on how many arrived."""
         return cls(**{**vars(reading), "keyless": "accept", "records": ""})
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
-        """Like that of a file, with the place of the message."""
+        """Like `Reading.reject`, but names the place of the message."""
         message = self.messages[line - 1]
         if self.bad_records == "fail":
             raise InvalidInput(f"{_place(message)}, offset {message.offset}: {reason}")
@@ -154,7 +155,7 @@ def _at(record: Any, path: str) -> Any:
 
 
 def _check_parts(message: Message, fields: tuple[str, ...]) -> None:
-    """Raises _Bad if a part that is stored as text is none."""
+    """Raises _Bad if a part that is stored as text is not valid text."""
     if "key" in fields and message.key is not None:
         _text(message.key, "its key")
     if "key" in fields and message.key is None and message.value is None:
@@ -210,7 +211,8 @@ def _records(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator
 
 
 def _with_parts(block: Block, numbers: Sequence[int], policy: KafkaPolicy, reading: MessageReading) -> Block:
-    """The block with the fields `kafka_...`.  A record with such a field of its own, unless it is null, is bad."""
+    """Returns the block with the fields `kafka_...`.  A record that already has such a field, and not null in it,
+    is bad."""
     table, faults = block.table, dict(block.faults)
     messages = [reading.messages[number] for number in numbers] if policy.fields else []
     for part in policy.fields:

@@ -1,12 +1,13 @@
 """Decides from which offset each partition is read; pure.
 
-The journal alone says where a partition goes on, never a consumer group of the brokers.  A partition that the
-journal does not know begins at its first message, if it is surely new.  Each doubt is a fault, which names the
-partition and the command that settles it, and the other partitions are read all the same:
+Only the journal says where a partition continues, never a consumer group of the brokers.  A partition that the
+journal does not know begins at its first message, if it is certainly new.  Each doubt is a fault, which names
+the partition and the command that resolves it; the other partitions are still read:
 
 - retention deleted messages that were not read, or the partition ends before the offset that was read last;
-- the topic was deleted and created again, or the name now stands for a topic of other brokers;
-- the pool has records, but its journal has no offsets: records of the topic may be there (a rebuilt pool).
+- the topic was deleted and created again, or the name now means a topic of other brokers;
+- the pool has records, but its journal has no offsets: it may already have records of the topic (a rebuilt
+  pool).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import msgspec
 from lake_core.records import Source
 
 KIND = "kafka/"
-"""Streams of Kafka begin so, among those whose offsets a journal has."""
+"""The prefix of Kafka's streams among those whose offsets a journal has."""
 
 
 class Partition(msgspec.Struct, frozen=True, order=True):
@@ -40,7 +41,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
     @property
     def life(self) -> tuple[str, str, str]:
-        """The topic, from its creation to its deletion."""
+        """Identifies the topic, from its creation to its deletion."""
         return self.topic, self.cluster, self.topic_id
 
     def __str__(self) -> str:
@@ -59,7 +60,7 @@ def partition_of(stream: str) -> Partition | None:
 class SeenPartition(msgspec.Struct, frozen=True):
     """A partition as the brokers have it: its messages have offsets from `low` up to `high` (exclusive).
 
-    `high` is where the oldest open transaction begins, if there is one: only what lies below can be read.
+    `high` is where the oldest open transaction begins, if there is one: only messages below it can be read.
     """
 
     partition: Partition
@@ -69,7 +70,7 @@ class SeenPartition(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Span:
-    """Offsets of a partition that are to be read, or were: from `begin` up to `end` (exclusive)."""
+    """Offsets of a partition that are to be read, or were read: from `begin` up to `end` (exclusive)."""
 
     partition: Partition
     begin: int
@@ -78,7 +79,8 @@ class Span:
 
 @dataclass(frozen=True)
 class OffsetFault:
-    """Why a partition is not read, and the position that would settle it, as `lake offsets --set` takes it."""
+    """Why a partition is not read, and the position that would resolve it, as `lake offsets --set` accepts
+    it."""
 
     partition: Partition
     why: str
@@ -91,7 +93,8 @@ class OffsetFault:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """The spans to read, in the order of partitions, and the faults; `token` stands for where the spans begin."""
+    """The spans to read, in the order of partitions, and the faults; `token` identifies where the spans
+    begin."""
 
     spans: tuple[Span, ...]
     faults: tuple[OffsetFault, ...]
@@ -104,7 +107,8 @@ class ReadPlan:
 
 
 def plan_reads(seen: Iterable[SeenPartition], positions: Mapping[str, Source], *, is_empty: bool) -> ReadPlan:
-    """What to read: `positions` is what the journal has by stream; `is_empty`: the pool has no records."""
+    """Returns what to read.  `positions` is what the journal has by stream; `is_empty`: the pool has no
+    records."""
     lives: dict[str, set[tuple[str, str, str]]] = {}
     for partition in filter(None, map(partition_of, positions)):
         lives.setdefault(partition.topic, set()).add(partition.life)
@@ -154,7 +158,8 @@ def _goes_on(one: SeenPartition, next: int) -> Span | OffsetFault:
 
 
 def _new_partition(one: SeenPartition) -> Span | OffsetFault:
-    """A partition that was added to a topic which is read: all its messages are new."""
+    """Returns the span of a partition that was added to a topic which is already read: all its messages are
+    new."""
     return Span(one.partition, 0, one.high) if one.low == 0 else _goes_on(one, 0)
 
 
@@ -173,7 +178,8 @@ def _other_topic(one: SeenPartition, lives_of_topic: set[tuple[str, str, str]]) 
 
 
 def token_of(spans: Sequence[Span], positions: Mapping[str, Source]) -> str:
-    """The token of a load that begins where the journal ends: one load commits, of all that begin there."""
+    """Returns the token of a load that begins where the journal ends; of all loads that begin there, only one
+    commits."""
     begins = []
     for span in spans:
         source = positions.get(span.partition.stream)

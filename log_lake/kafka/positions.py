@@ -1,7 +1,7 @@
-"""Where a pool goes on in its topics, for people: what the journal holds, and a command that sets it.
+"""Shows and sets, for people, the offsets at which a pool continues in its topics.
 
-Setting offsets is a transaction without records: readers go on there from its version on.  It never happens by
-itself.
+Setting offsets is a transaction without records: from its version on, readers continue there.  It never happens
+automatically.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WISH = re.compile(
 
 @dataclass(frozen=True)
 class PartitionOffset:
-    """Where a pool goes on in a partition: the `next` offset, and the offset at which its last load began."""
+    """Where a pool continues in a partition: the `next` offset, and the offset at which its last load began."""
 
     partition: Partition
     next: int
@@ -46,7 +46,7 @@ class Wish:
 
 
 def wish_of(text: str) -> Wish:
-    """What a person wants, in the form of `FORM`.  Raises InvalidInput."""
+    """Reads the wish of a person, in the form of `FORM`.  Raises InvalidInput."""
     match = _WISH.fullmatch(text)
     if match is None:
         raise InvalidInput(f"--set {text!r}: use {FORM}")
@@ -54,7 +54,7 @@ def wish_of(text: str) -> Wish:
 
 
 def positions_of(pool: Pool) -> list[PartitionOffset]:
-    """What the newest version of the pool holds.  Raises NotFound, Unavailable, Corrupt."""
+    """Returns the offsets that the newest version of the pool has.  Raises NotFound, Unavailable, Corrupt."""
     positions = []
     for stream, source in held_offsets(pool.at(MAIN).state, KIND).items():
         partition, (begun, _, _) = partition_of(stream), source.etag.partition(".")
@@ -91,7 +91,7 @@ def left_in_doubt(
     *,
     is_empty: bool,
 ) -> list[Partition]:
-    """The partitions that are in doubt, that `offsets` does not name, and that would then be read as new; pure.
+    """Returns the partitions in doubt that `offsets` does not name, and that would then be read as new; pure.
 
     The arguments are those of `plan_reads`.
     """
@@ -106,10 +106,11 @@ def left_in_doubt(
 
 
 def set_positions(pool: Pool, seen: Sequence[SeenPartition], offsets: dict[Partition, int]) -> int | None:
-    """Sets the next offset of partitions, in one transaction; its version, None if all are there already.
+    """Sets the next offset of these partitions in one transaction.  Returns its version, or None if all have these
+    offsets already.
 
-    Raises InvalidInput if others would then be read from their beginnings, Conflict if a reader commits meanwhile,
-    NotFound, OutcomeUnknown, Unavailable.
+    Raises InvalidInput if other partitions would then be read from their beginnings, Conflict if a reader
+    commits meanwhile, NotFound, OutcomeUnknown, Unavailable.
     """
     branch = pool.branch(MAIN)
     loaded = branch.history.load_open()

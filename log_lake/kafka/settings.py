@@ -1,4 +1,4 @@
-"""How messages become records: the settings `kafka.*`, and these as one value."""
+"""The settings `kafka.*`, which say how messages become records, as one value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON, TEXT = "json", "text"
 REJECT, SKIP, DELETE = "reject", "skip", "delete"
 
 FIELDS = ("key", "headers", "timestamp", "topic", "partition", "offset")
-"""What a message has beside its value, in the order of the fields `kafka_...`."""
+"""The parts of a message besides its value, in the order of the fields `kafka_...`."""
 
 _WITH_REGISTRY = ("avro", "protobuf", "json-schema")
 

@@ -13,7 +13,7 @@ SCHEME = "kafka://"
 FORM = "kafka://HOST:PORT[,HOST:PORT...]/TOPIC[,TOPIC...]"
 
 MOST_TOPICS = 100
-"""Topics of one pool: each look asks for the offsets of all their partitions."""
+"""The most topics of one pool: each look asks for the offsets of all their partitions."""
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>[0-9]{1,5})")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")

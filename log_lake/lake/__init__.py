@@ -6,10 +6,10 @@
     view      reads of one revision: scan, get, explain
     feed      follows a branch, transaction by transaction
 
-`branches` creates and deletes branches, `merges` merges them, `reverts` takes transactions back, `tags` sets tags.
-`branch` is the door to `loads`, `files` (how a pool reads files), `replaces` and `deletes`.  `delete_spec` and
-`replace_checks` check what a delete or a replace means, `results` holds the results of writes.  No module here
-knows an agent.
+`branches` creates and deletes branches, `merges` merges them, `reverts` undoes transactions, `tags` sets tags.
+`branch` calls `loads`, `files` (how a pool reads files), `replaces` and `deletes`.  `delete_spec` and
+`replace_checks` check the arguments of deletes and replaces; `results` has the results of writes.  No module
+here knows an agent.
 """
 
 from typing import TYPE_CHECKING

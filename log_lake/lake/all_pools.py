@@ -1,12 +1,12 @@
-"""One tag on every pool of a lake: a moment of the lake that stays readable.
+"""Sets one tag on every pool of a lake: a moment of the lake that stays readable.
 
-Each pool gets the tag on its newest version of `main`.  First all pools are read at one moment, and only then the
-tags are set.  So a tag has everything that was acknowledged before the first pool was read, and nothing that began
-after the last one was.  A transaction over pools is in all of them, or in none (`moment`).  Other transactions that
-were committed during the reads may be in one pool and not in another.
+Each pool gets the tag on its newest version of `main`.  First all pools are read at one moment, and only then
+the tags are set.  So a tag has everything that was acknowledged before the first pool was read, and nothing
+that began after the last one was read.  A transaction over pools is in all of them, or in none (`moment`).
+Other transactions that were committed during the reads may be in one pool and not in another.
 
-If a tag cannot be set, those that were set are deleted again; the ids of their transactions tell them from a tag
-of the same name that another process sets meanwhile.  A process that is killed may leave some, and
+If a tag cannot be set, those that were set are deleted again; the ids of their transactions distinguish them
+from a tag of the same name that another process sets meanwhile.  A process that is killed may leave some, and
 `delete_from_all` deletes these.
 """
 
@@ -58,7 +58,7 @@ class TaggedLake:
 
 @dataclass(frozen=True)
 class _Newest:
-    """What `tag_all` keeps of the state of a pool: the version to tag, and what has the name already."""
+    """The parts of a pool's state that `tag_all` needs: the version to tag, and what already has the name."""
 
     version: int
     has_tag: bool
@@ -100,10 +100,10 @@ def tag_all(lake: Lake, name: str, *, reason: str = "", expires: float | None = 
 
 
 def delete_from_all(lake: Lake, name: str) -> TaggedLake:
-    """Delete the tag of this name of every pool that has one.
+    """Deletes the tag with this name in every pool that has one.
 
-    If a pool fails, the others go on, and `TaggedLake.check` raises Incomplete.  Raises NotFound if no pool has the
-    tag, Corrupt, Unavailable (the list of pools).
+    If a pool fails, the others continue, and `TaggedLake.check` raises Incomplete.  Raises NotFound if no pool
+    has the tag, Corrupt, Unavailable (the list of pools).
     """
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     done: dict[str, TagResult] = {}
@@ -120,7 +120,7 @@ def delete_from_all(lake: Lake, name: str) -> TaggedLake:
 
 
 def _delete_if_there(lake: Lake, pool: Pool, name: str) -> TagResult | None:
-    """None if the pool has no such tag, or the pool or its tag went meanwhile.
+    """Deletes the tag.  Returns None if the pool has no such tag, or if the pool or its tag was deleted meanwhile.
 
     Raises NotFound if a drop of the pool was interrupted, Corrupt, OutcomeUnknown, Unavailable.
     """
@@ -181,7 +181,7 @@ def _at_version(pool: Pool, newest: _Newest) -> tuple[LoadedState[PoolState], st
 
 
 def _take_back(pools: Sequence[Pool], name: str, ids: Sequence[str]) -> None:
-    """Deletes the tag on those of these pools where a transaction with one of these ids set it."""
+    """Deletes the tag in those of these pools where a transaction with one of these ids set it."""
     for pool in pools:
         error = answer_of(pool.name, partial(_delete_own, pool, name, ids))
         if error is not None:

@@ -1,4 +1,4 @@
-"""Who writes: the author of transactions, and the metadata of a task of Airflow, as the environment gives them."""
+"""Finds the author of transactions, and the metadata of a task of Airflow, in the environment."""
 
 from __future__ import annotations
 

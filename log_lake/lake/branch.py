@@ -44,10 +44,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Branch(Line):
-    """A line of transactions of a pool, to write to; of a sub-pool `sub_pool`, to delete from only.
+    """A line of transactions of a pool, for writing; of a sub-pool `sub_pool`, for deleting only.
 
-    It stays with this pool, whatever the pool's name becomes.  Once the pool is dropped, every write raises
-    NotFound, since the drop is an entry of the same journal (decision 30).
+    It stays with this pool even if the pool is renamed.  Once the pool is dropped, every write raises NotFound,
+    because the drop is an entry of the same journal (decision 30).
     """
 
     def load(
@@ -62,13 +62,14 @@ class Branch(Line):
         bulk: bool = False,
         paths: Mapping[str, str] | None = None,
     ) -> LoadResult:
-        """Load files as one transaction; docs/files.md lists the formats.
+        """Loads files as one transaction; docs/files.md lists the formats.
 
-        `options` take precedence over the pool's settings of the same names (`READ_OPTIONS`).  A repeated call with
-        the same `token` returns the first result.  `progress` is called with the bytes read of each file.  `bulk`:
-        whatever `load.sort` says, the new objects share no key, and none has keys on both sides of a split point.
-        `paths`: where the bytes of a file are on this machine, if not under its name, which errors then show.
-        Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
+        `options` take precedence over the pool's settings of the same names (`READ_OPTIONS`).  A repeated call
+        with the same `token` returns the first result.  `progress` is called with the bytes read of each file.
+        `bulk`: whatever `load.sort` says, no two new objects share a key, and none has keys on both sides of a
+        split point.  `paths`: where on this machine the bytes of a file are, if not under its name; errors then
+        show the name.  Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown,
+        Unavailable.
         """
         write = WriteArguments(
             token=self.token_of(token),
@@ -120,11 +121,12 @@ class Branch(Line):
         token: str = "",
         count: bool = False,
     ) -> DeleteResult:
-        """Delete the records of a key range that fulfil a condition: one small transaction, a tombstone.
+        """Deletes the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
-        It does not hide records of loads that commit later, however early they began.  If there is surely nothing
-        to delete, and no covered interval to give up, nothing is committed.  `count`: count the records even if
-        that means to read up to 100,000; otherwise they are counted if the state tells their number.
+        It does not hide records of loads that commit later, however early they began.  If there is certainly
+        nothing to delete, and no covered interval to give up, nothing is committed.  `count`: count the records
+        even if that means reading up to 100,000; otherwise they are counted only if the state shows their
+        number.
 
         Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
@@ -134,7 +136,7 @@ class Branch(Line):
         return deletes.delete(self, write)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
-        """Whether there may be a record to delete; False only if there is surely none."""
+        """Whether there may be a record to delete; False only if there certainly is none."""
         return planned(lambda: may_delete(self.revision(), spec, self.history, self.store))
 
     def replace(
@@ -150,12 +152,12 @@ class Branch(Line):
         progress: Callable[[str, float], None] = silent,
         count: bool = False,
     ) -> LoadResult:
-        """Replace the records of a key range that fulfil a condition by those of files, in one transaction.
+        """Replaces the records of a key range that fulfil a condition by those of files, in one transaction.
 
         The new records must lie in the range and fulfil the condition.  Without files the range is dropped.  A
-        range as text is read as the class of the key, which the new records may tell.  `count`: as in `delete`.
-        Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace committed since this
-        one began), OutcomeUnknown, Unavailable.
+        range as text is read as the class of the key, which the new records may show.  `count`: as in `delete`.
+        Raises InvalidInput (nothing is committed), NotFound, OutcomeUnknown, Unavailable.  Raises Conflict if
+        an overlapping replace was committed after this one began.
         """
         write = WriteArguments(
             token=self.token_of(token),
@@ -178,7 +180,7 @@ class Branch(Line):
         token: str = "",
         message: str = "",
     ) -> LoadResult:
-        """Replace records by those of an Arrow table; as `replace`."""
+        """Replaces records by those of an Arrow table; otherwise like `replace`."""
         write = WriteArguments(token=self.token_of(token), message=message, key_range=key_range, where=where)
         return replaces.replace_by_blocks(self, [self.block(records)], write)
 
@@ -205,7 +207,8 @@ class Branch(Line):
         return by_keys.replace_keys(self, table, write, deleted=deleted)
 
     def block(self, records: pa.Table) -> Block:
-        """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
+        """Returns records of a program with the declared fields in their types, as in a load.  Raises
+        InvalidInput."""
         _check_table(records, "records")
         return Block(declared_columns(records, self.settings.declared, source="the records"))
 
@@ -278,7 +281,7 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         fields: pa.Schema | None = None,
     ) -> dict[str, Reading]:
-        """How to read each file for this pool; `options` take precedence over its settings.
+        """Returns how to read each file for this pool; `options` take precedence over its settings.
 
         `fields` are those of the load (`PendingLoad`), to which the setting `schema` may limit the records.
         Raises InvalidInput.
@@ -287,7 +290,8 @@ class Branch(Line):
         return pool_files.readings(self.config, files, options=options, access=access, fields=fields)
 
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
-        """A builder of objects for a load, in this process; `first_ordinal` is that of the first object."""
+        """Returns a builder of objects for a load, in this process; `first_ordinal` is the ordinal of its first
+        object."""
         return loads.builder_of(self, pending, first_ordinal=first_ordinal)
 
     def commit(

@@ -1,7 +1,7 @@
-"""Branches of a pool: create, delete.  Called by `Pool`.
+"""Creates and deletes branches of a pool.  Called by `Pool`.
 
-A branch is made by one small transaction, whatever the pool's size: it holds the references of its parent.  Only a
-branch that begins on an older revision carries the difference.
+A branch is made by one small transaction, whatever the pool's size: it gets the references of its parent.  Only
+a branch that begins on an older revision also needs the difference to that revision.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
 
 TRIES = 10
-"""Times to plan again because the branches have moved meanwhile."""
+"""How often an operation is planned again because the branches have moved meanwhile."""
 
 MOST_OF_BRANCHES = 4 * MOST_INLINED
-"""Bytes of inlined objects of all branches up to which a new branch is created: a checkpoint has those of each."""
+"""The most bytes of inlined objects in all branches with which a new branch may be created: a checkpoint stores
+those of each branch."""
 
 T = TypeVar("T")
 
@@ -38,8 +39,8 @@ class BranchResult:
     """A branch that was created or deleted; `at` is the parent's version on which it began, or its own last
     version.
 
-    `root`: the tag that keeps a deleted branch.  `unmerged`: the number of writes that it never brought to its
-    parent.
+    `root`: the tag that keeps a deleted branch.  `unmerged`: the number of writes that were never merged into
+    its parent.
     """
 
     version: int
@@ -52,7 +53,7 @@ class BranchResult:
 
 
 def planned(plan: Callable[[], T]) -> T:
-    """Call `plan`, and again while it raises PlanAgain, at most `TRIES` times; returns its result."""
+    """Calls `plan`, and again while it raises PlanAgain, at most `TRIES` times; returns its result."""
     for _ in range(TRIES - 1):
         try:
             return plan()
@@ -62,7 +63,7 @@ def planned(plan: Callable[[], T]) -> T:
 
 
 def create(pool: Journaled, name: str, *, at: str) -> BranchResult:
-    """Create a branch on a revision, or restore a deleted one on the tag that keeps it."""
+    """Creates a branch on a revision, or restores a deleted one on the tag that keeps it."""
     naming.check_chosen_name(naming.check_branch_name(name), what="branch")
     return planned(lambda: _create(pool, name, at=at))
 
@@ -130,7 +131,7 @@ def _of_revision(
 
 
 def delete(pool: Journaled, name: str) -> BranchResult:
-    """Delete a branch; a tag keeps its state, so that it can be restored."""
+    """Deletes a branch; a tag keeps its state, so that it can be restored."""
     return planned(lambda: _delete(pool, name))
 
 
@@ -158,8 +159,8 @@ def _delete(pool: Journaled, name: str) -> BranchResult:
 
 
 def keeping(pool: Journaled, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
-    """Commits a draft that keeps the loaded state from the purge: ensures a checkpoint of it before and after
-    the commit."""
+    """Commits a draft after which a purge must keep the loaded state: ensures that the state has a checkpoint
+    before and after the commit."""
     pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()
     keep_version(journal, loaded, id=ids.new(), now=now)

@@ -1,11 +1,11 @@
-"""Bulk imports by many workers: how one is divided, and what each worker does (docs/loading.md).
+"""Bulk imports by many workers: how an import is divided, and what each worker does (docs/loading.md).
 
-Workers read units of the input, and give each other sorted pieces (`loading.pieces`).  Each then builds the run of
-its part of the keys.  If the pool has at least as many ranges as workers work at a time, its split points are the
-bounds of the parts.  Otherwise the pieces say the bounds, after all is read.  A pool without records and points
-gets points then, if the import is large enough for several ranges.  They are a transaction before that of the
-records, because points are of the pool and records of a branch (decision 331).  So an import that is refused after
-that may leave points.
+Workers read units of the input, and give each other sorted pieces (`loading.pieces`).  Each then builds the run
+of its part of the keys.  If the pool has at least as many ranges as there are workers, its split points are the
+bounds of the parts.  Otherwise the bounds are chosen from the pieces, after everything is read.  A pool without
+records and points gets points at that time, if the import is large enough for several ranges.  They are
+committed in a transaction before that of the records, because points belong to the pool and records to a branch
+(decision 331).  So an import that is refused after that may leave points.
 
 Called by `agents.load_files` and `spark_apps.frames.bulk`.
 """
@@ -40,15 +40,17 @@ from log_lake.settings import Settings
 from log_lake.workers import SortedPiece, Worker
 
 MOST_PARTS = 2_000
-"""Parts of one import, at most: each is a task, and its objects cost requests."""
+"""The most parts of one import: each is a task, and its objects cost requests."""
 
 LEAST_BYTES, MOST_BYTES = 32 << 20, 512 << 20
-"""Packed bytes of a part: at least, so that its objects are not small; at most, if no point says otherwise."""
+"""Stored bytes of a part: the least, so that its objects are not small; the most, if no point sets another
+limit."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a worker built; `lost` as in `WrittenObject`.  `read`: the records that it read, if they are counted."""
+    """What a worker built; `lost` as in `WrittenObject`.  `read`: the records that it read, if they are
+    counted."""
 
     written: list[WrittenObject]
     lost: dict[str, int] = field(default_factory=dict)
@@ -80,9 +82,9 @@ class Bulk:
 
 
 class Divider:
-    """Divides an import of a branch among workers; `points` are those that the pool gets, empty: none.
+    """Divides an import of a branch among workers; `points` are those that the pool gets, if any.
 
-    `ranges`: so many ranges a pool without records and points gets; None: as its settings say.  `alone`: the
+    `ranges`: how many ranges a pool without records and points gets; None: as its settings say.  `alone`: the
     workers give each other no pieces, so a pool can get no points.
     """
 
@@ -99,7 +101,7 @@ class Divider:
 
     @property
     def known(self) -> tuple[bytes, ...] | None:
-        """The bounds, if the pool's points alone say them."""
+        """The bounds, if the pool's points alone determine them; otherwise None."""
         return few(self._old) if len(self._old) + 1 >= self._workers else None
 
     def __call__(self, pieces: Sequence[SortedPiece]) -> tuple[bytes, ...]:
@@ -111,7 +113,7 @@ class Divider:
         return bounds
 
     def split(self) -> None:
-        """Gives the pool its points, if it gets some and nothing was written to it meanwhile."""
+        """Adds the new points to the pool, unless something was written to it meanwhile."""
         if not self.points:
             return
         context, history = self._branch.context, self._branch.history
@@ -135,7 +137,7 @@ def has_records(state: PoolState) -> bool:
 def may_get_points(branch: Line, ranges: int | None) -> bool:
     """Whether an import sets points: the pool has no points, and no branch of it has records.
 
-    Raises InvalidInput if ranges are named, and it cannot have them.
+    Raises InvalidInput if `ranges` is given, and the pool cannot get points.
     """
     if ranges is not None and not 1 <= ranges <= MOST_PARTS:
         raise InvalidInput(
@@ -199,7 +201,7 @@ def _sample(piece: SortedPiece) -> WeightedSample:
 
 
 def few(bounds: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Bounds of at most `MOST_PARTS` parts: all of these, or every second, third, ... one."""
+    """Returns bounds of at most `MOST_PARTS` parts: all of these, or every second, third, ... one."""
     each = -(-(len(bounds) + 1) // MOST_PARTS)
     return bounds[each - 1 :: each]
 

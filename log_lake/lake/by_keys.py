@@ -1,8 +1,9 @@
-"""Records named by their keys: deleted, or replaced by others.  Called by `Branch`, and by Spark.
+"""Deletes or replaces records that are named by their keys.  Called by `Branch`, and by Spark.
 
-In an upsert pool both are loads: a record replaces those of its key by itself, and a delete marker hides them.  So
-any number of keys will do.  In append and aggregate pools both are one tombstone whose condition names the keys
-(`where.of_keys`), which limits their number; new records come in the same transaction, as in every replace.
+In an upsert pool both are loads: a record replaces earlier ones of its key by itself, and a delete marker hides
+them.  So the number of keys is unlimited.  In append and aggregate pools both are one tombstone whose condition
+names the keys (`where.of_keys`), which limits their number; new records come in the same transaction, as in
+every replace.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def key_fields(branch: Line) -> pa.Schema | None:
 
 
 def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
-    """The keys in these types, without keys that the types cannot hold, because no record has them.
+    """Returns the keys in these types, without keys that the types cannot hold, because no record has them.
 
     So a delete marker never changes the type that a field has for readers.  Raises InvalidInput for a field of
     another class.

@@ -49,7 +49,7 @@ class Records(Protocol):
         ...
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """The references that a scan for these columns opens; `options` are those of `View.plan`."""
+        """Returns the plan of a scan for these columns; `options` are those of `View.plan`."""
         ...
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -81,7 +81,7 @@ class Typed:
     type: str
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """A scan for the columns, and for the types if they are asked for."""
+        """Returns a scan for the columns, and for the types if they are among these."""
         fields = [name for name in columns if name != self.type]
         return view.plan(columns=fields, keep=(TYPE,) if self.type in columns else (), **options)
 
@@ -202,7 +202,7 @@ def records_of(view: View, shape: str = "") -> Records:
 
 
 def _chosen(view: View, id: str) -> TypeCount:
-    """The type whose id begins so."""
+    """Returns the type whose id begins with `id`.  Raises NotFound."""
     name = view.config.name
     types = [t for t in types_of(view) if t.digest.hex().startswith(id)]
     if not types:
@@ -221,7 +221,7 @@ def _of_type(chosen: TypeCount) -> OfType:
 
 
 def _apart(name: str, taken: Sequence[str]) -> str:
-    """The name, with `_1` behind it as long as a field has it."""
+    """Returns the name, with `_1` appended as long as a field has it."""
     folded = {other.lower() for other in taken}
     while name.lower() in folded:  # ends: there are finitely many fields
         name += "_1"
@@ -229,7 +229,7 @@ def _apart(name: str, taken: Sequence[str]) -> str:
 
 
 def _texts(digests: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The types of these names as text."""
+    """Returns the types with these digests as text."""
     chunks = []
     for chunk in digests.chunks:
         coded = chunk.dictionary_encode()

@@ -1,7 +1,8 @@
-"""How many records readers see, or a delete meets: by the state, otherwise by a bounded look.
+"""Counts the records that readers see, or that a delete matches.  It uses the state if that suffices, and
+otherwise reads a limited number of records.
 
-Called by deletes and replaces, which record the number in their transaction; by the commands `show` and `erase`;
-and by the web view.
+Called by deletes and replaces, which record the number in their transaction; by the commands `show` and
+`erase`; and by the web view.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from log_lake.reading.live import LiveCount, hidden_count, live_count
 from log_lake.reading.revision import Revision
 
 LOOKED_AT = 100_000
-"""Records that a command reads to count some of them, at most; a second's work."""
+"""The most records that a command reads to count some of them: about a second's work."""
 
 METADATA = "removed"
 """The metadata of a transaction in which its writer records how many records it removed; a user's metadata of that
@@ -28,7 +29,7 @@ name stays."""
 
 
 def records_seen(view: View, *, looked_at: int = LOOKED_AT) -> LiveCount:
-    """How many records readers see: by the state, otherwise by a look at a small pool."""
+    """Returns how many records readers see: from the state, or for a small pool by reading it."""
     live = live_count(view)
     if live.is_exact or live.stored > looked_at:
         return live
@@ -46,10 +47,10 @@ def records_matching(
     where: str | Condition | None = None,
     looked_at: int = LOOKED_AT,
 ) -> LiveCount:
-    """How many records of a range that fulfil a condition readers see.
+    """Returns how many of the records that readers see are in the range and fulfil the condition.
 
-    `stored` are the records of the objects that may hold such records, by their statistics; if these are more than
-    `looked_at`, the number is that bound.
+    `stored` are the records of the objects that may have such records, by their statistics; if these are more
+    than `looked_at`, the number is only an upper bound.
 
     Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
     """
@@ -61,9 +62,10 @@ def records_matching(
 
 
 def records_met(view: View, key_range: KeyRange, where: str | Condition | None) -> int | None:
-    """How many records of the view a delete of this range and condition meets; None if a look would be long.
+    """Returns how many records of the view a delete of this range and condition matches; None if counting would
+    take long.
 
-    None also if they cannot be read: then the delete itself says why.
+    Also None if they cannot be read: then the delete itself reports why.
     """
     try:
         met = records_matching(view, key_range=key_range, where=where)
@@ -73,16 +75,18 @@ def records_met(view: View, key_range: KeyRange, where: str | Condition | None) 
 
 
 def _narrowest(view: View) -> list[str]:
-    """One field that the records have: of the key, unless that is a path into records, or there is no key."""
+    """Returns one field that the records have: a key field, unless it is a path into records, or there is no
+    key."""
     names = user_fields(view.schema).names
     return [name for name in view.key.names if name in names][:1] or names[:1]
 
 
 def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
-    """How many records that readers see a delete will remove from a revision; None if the state cannot be read.
+    """Returns how many records that readers see a delete will remove from a revision; None if the state cannot be
+    read.
 
-    The state tells it if the delete covers whole objects of an append pool.  Otherwise it is a bound; with `looks`,
-    at most `LOOKED_AT` records are read to count them.
+    The state shows it if the delete covers whole objects of an append pool.  Otherwise the number is an upper
+    bound; with `looks`, at most `LOOKED_AT` records are read to count them.
     """
     try:
         delete = newer_than_all("", spec.key_range, spec.condition, sub_pool=spec.sub_pool)

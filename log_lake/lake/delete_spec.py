@@ -1,4 +1,4 @@
-"""What to delete: a key range and perhaps a condition, checked; and whether any record matches."""
+"""Checks what to delete: a key range and perhaps a condition; and whether any record matches."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
 
 
 def may_delete(revision: Revision, spec: DeleteSpec, history: History, store: Store) -> bool:
-    """Whether there may be a record to delete; False only if there is surely none.
+    """Whether there may be a record to delete; False only if there certainly is none.
 
-    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off counts,
-    since it would come back if the setting `age_off` changed.  Raises PlanAgain (others took an object of the
-    revision since), ObjectMissing, Corrupt, Unavailable.
+    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off
+    counts, because it would come back if the setting `age_off` changed.  Raises PlanAgain if another process
+    removed an object of the revision; ObjectMissing, Corrupt, Unavailable.
     """
     with planning_again(history):
         return _may_delete(revision, spec, store)
@@ -135,12 +135,12 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
 
 
 class _LookedEnough(Exception):
-    """No record was found among the most that are read."""
+    """Raised when the most records were read and none matched."""
 
 
 @dataclass
 class _Looked:
-    """How much a delete has looked at.  Beyond the limit it raises _LookedEnough: reading on costs more than a
+    """Counts how much a delete has read.  Raises _LookedEnough beyond the limit: reading more costs more than a
     tombstone."""
 
     records: int = 0

@@ -1,4 +1,5 @@
-"""Deletes: check, look whether anything matches, commit a tombstone.  Called by `Branch`."""
+"""Deletes: checks the arguments, looks whether anything matches, and commits a tombstone.  Called by
+`Branch`."""
 
 from __future__ import annotations
 

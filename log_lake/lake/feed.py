@@ -1,20 +1,21 @@
-"""Following a branch: the objects of its transactions, each once and in order, for streams.
+"""Follows a branch: yields the objects of its transactions, each once and in order, for streams.
 
-A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
-entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
-references rewrites records that were delivered before, so the feed skips it.  A merge brings the objects of
-the merged branch as that branch held them, compacted or not.  Tombstones do not act in `between`: an object holds
-all records that were written, also those that a replace hides because it overtook their load.
+A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow
+by entry, by index of the transaction, by ordinal; each has records in key order.  A transaction that removes
+references rewrites records that were delivered before, so the feed skips it.  A merge delivers the objects of
+the merged branch as that branch had them, compacted or not.  `between` ignores tombstones: an object has all
+records that were written, also those that a replace hides because it overtook their load.
 
-`changes` gives the deletes too, as ranges with conditions.  A change has a sequence, and a delete hides all that
-was inserted with a smaller one; so the changes of a pool from the beginning make its records.  A self-only
-tombstone is not a delete of the feed: its records were never visible, and the reader of the object leaves
-them out.  Two changes cannot be expressed this way and raise an error: the revert of a delete, and a merge
-that brings deletes together with objects that hold older and newer records.  Expired records and reverted
-loads show no change, because the feed cannot distinguish the removal of a reference from a compaction.
+`changes` yields the deletes too, as ranges with conditions.  A change has a sequence, and a delete hides
+everything that was inserted with a smaller one.  So the changes of a pool from the beginning add up to its
+records.  A self-only tombstone is not a delete of the feed: its records were never visible, and the reader of
+the object leaves them out.  Two changes cannot be expressed this way and raise an error: the revert of a
+delete, and a merge that brings deletes together with objects that have older and newer records.  Expired
+records and reverted loads show no change, because the feed cannot distinguish the removal of a reference from a
+compaction.
 
 Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
-instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.
+instead of the transactions before it (`start`).  A reader at a later position gets an error, never a gap.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ def read_object(
     columns: list[str],
     key_range: KeyRange = EVERYTHING,
 ) -> Iterator[pa.Table]:
-    """The records of one object in a range, in key order, a table at a time; of `columns` those that it has.
+    """Yields the records of one object in a range, in key order, a table at a time, with the `columns` that the
+    object has.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """

@@ -1,4 +1,4 @@
-"""What a load changes in the fields of its branch, in words (decision 250).
+"""Describes what a load changes in the fields of its branch (decision 250).
 
 The fields are compared with those of the version on which the load began.  Called by `loads`.
 """
@@ -18,14 +18,14 @@ from lake_core.values.types import show_type
 from log_lake.loading.misfits import Misfits
 
 MOST_LINES = 20
-"""Fields with another type that a load names, at most."""
+"""The most fields with another type that a load names."""
 
 METADATA = "retyped"
 """The metadata of a transaction in which a load records the fields whose type it changed, for `lake log`; a user's
 metadata of that name stays."""
 
 _MOST_RECORDED = 2_000
-"""Characters of that text, at most: metadata is a part of the journal."""
+"""The most characters of that text: metadata is a part of the journal."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""How to read files for a pool: by the pool's settings, the options of one call (which take precedence), and
-fields from file names."""
+"""Decides how files are read for a pool: from the pool's settings, the options of one call (which take
+precedence), and fields from file names."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def open_files(
     fields: pa.Schema | None = None,
     paths: Mapping[str, str] | None = None,
 ) -> Iterator[FileSource]:
-    """The records of files; standard input and FIFOs are copied to disk until the block ends.
+    """Yields the records of files; standard input and FIFOs are copied to disk until the block ends.
 
-    `paths`: where the bytes of a file are on this machine, if not under its name.
+    `paths`: where on this machine the bytes of a file are, if not under its name.
     """
     from log_lake.loading.opening import kept_streams  # loads slowly
 

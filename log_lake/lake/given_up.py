@@ -1,7 +1,7 @@
-"""The note in a folder that the list of pools lacks, which says that the folder is not needed.
+"""The note in a folder that is not in the list of pools, which says that the folder is not needed.
 
 Such a folder is left over if a rebuild is killed, or if the list of pools was lost and the pool was rebuilt in
-another folder.  Only `lake fsck` reads the note.  It has no effect if the list of pools is put back from a
+another folder.  Only `lake fsck` reads the note.  It has no effect if the list of pools is restored from a
 backup.
 """
 

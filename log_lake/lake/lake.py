@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 _MAGIC = "lake"
 
 _LOOKING = 16
-"""Journals of pools that are looked at at once: the requests of one wait for the store, not for the processor."""
+"""Journals of pools that are read in parallel: they mostly wait for the store."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Lake:
-    """An open lake.  `clients`: by servers from which pools load, settings of their client, such as a password."""
+    """An open lake.  `clients`: settings of clients, such as a password, by the servers that pools load from."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class Lake:
         ids: IdSource | None = None,
         author: str = "",
     ) -> Lake:
-        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Conflict,
+        """Makes a lake at `uri`.  Raises AlreadyExists, InvalidInput (a store that overwrites), Conflict,
         Unavailable."""
         return cls.create_on(open_store(uri, options), ids=ids, author=author)
 
@@ -139,7 +139,7 @@ class Lake:
     def create_on(
         cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: ScanLimits = LIMITS
     ) -> Lake:
-        """Make a lake on a store; `limits` bound the memory of merges."""
+        """Makes a lake on a store; `limits` bound the memory of merges."""
         ids = ids or IdSource()
         store = guarded(store)
         if store.get(naming.LAKE_FILE) is not None:
@@ -189,7 +189,7 @@ class Lake:
         metadata: Mapping[str, str] | None = None,
         limits: ScanLimits = LIMITS,
     ) -> Lake:
-        """Open the lake on a store; `limits` bound the memory of merges."""
+        """Opens the lake on a store; `limits` bound the memory of merges."""
         store = guarded(store)
         data = store.get(naming.LAKE_FILE)
         if data is None:
@@ -247,17 +247,17 @@ class Lake:
         settings: Mapping[str, str] | None = None,
         aggregates: Mapping[str, str] | None = None,
     ) -> Pool:
-        """Make a pool; raises AlreadyExists, InvalidInput."""
+        """Makes a pool.  Raises AlreadyExists, InvalidInput."""
         config = self.new_pool(name, key=key, kind=kind, settings=settings, aggregates=aggregates)
         self.catalog.create(config)
         return self._pool(config, "")
 
     def unlisted(self, config: PoolConfig) -> Pool:
-        """A pool that the list does not have yet: `catalog.create` makes it visible, with what it holds by then."""
+        """Returns a pool that is not in the list yet; `catalog.create` makes it visible, with all its content."""
         return self._pool(config, "")
 
     def own_pool(self, name: str, *, key: str, kind: str, settings: Mapping[str, str]) -> Pool:
-        """One of the lake's own pools (`naming.OWN_POOLS`), made if it is not there yet.
+        """Returns one of the lake's own pools (`naming.OWN_POOLS`); makes it if it does not exist yet.
 
         Raises InvalidInput, Unavailable.
         """
@@ -292,9 +292,9 @@ class Lake:
         created: Sequence[PoolConfig] = (),
         changed: Sequence[tuple[PoolConfig, Mapping[str, str]]] = (),
     ) -> int:
-        """List new pools and change settings of others, all or none; returns the version of the list.
+        """Lists new pools and changes settings of others, all or none; returns the version of the list.
 
-        Raises PlanAgain if the list is not as it was when this was planned, NotFound if the drop of a pool to
+        Raises PlanAgain if the list was changed after this was planned, NotFound if the drop of a pool to
         change was interrupted, InvalidInput.
         """
         with ThreadPoolExecutor(max_workers=_LOOKING) as threads:
@@ -302,12 +302,13 @@ class Lake:
         return self.catalog.change(created=created, changed=changed)
 
     def drop_pool(self, name: str, *, id: str = "") -> int:
-        """Move a pool to the dropped ones; nothing is deleted.  Returns the version of the list.
+        """Moves a pool to the dropped ones; nothing is deleted.  Returns the version of the list.
 
-        First an entry closes the pool's own journal: a writer that still holds the pool loses the race to that
-        entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it, or
-        restore it, again.  With `id` it must still be this pool that has the name.  Raises NotFound, Unavailable,
-        OutcomeUnknown, Conflict (others restore it all the time; another pool has the name).
+        First an entry closes the pool's own journal: a writer that still has the pool open loses the race to
+        that entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed;
+        drop it, or restore it, again.  With `id`, the pool with the name must still be this one.  Raises
+        NotFound, Unavailable, OutcomeUnknown, Conflict (others restore it all the time; another pool has the
+        name).
         """
         return planned(lambda: self._drop_pool(name, id))
 
@@ -323,7 +324,7 @@ class Lake:
     def transaction(
         self, id: str = "", *, token: str = "", message: str = "", open_for: float = OPEN_FOR
     ) -> PoolsTransaction:
-        """Begins a transaction over several pools (docs/transactions.md); with `id` the one that was begun before.
+        """Begins a transaction over several pools (docs/transactions.md); with `id` it continues that one.
 
         A second transaction with the same `token` changes nothing.  It may stay open for `open_for` seconds.
         Raises InvalidInput, Unavailable.
@@ -358,7 +359,7 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Writes a note into a folder that the list of pools lacks: the folder is not needed.  Nothing is
+        """Writes a note into a folder that is not in the list of pools: the folder is not needed.  Nothing is
         deleted.
 
         Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
@@ -377,7 +378,7 @@ class Lake:
         give_up(self.context, pool_id, why="it is not needed")
 
     def rename_pool(self, name: str, new: str) -> int:
-        """Give a pool another name; returns the version of the list.
+        """Gives a pool another name; returns the version of the list.
 
         Raises NotFound (also if a drop of it was interrupted), AlreadyExists, InvalidInput.
         """
@@ -385,7 +386,7 @@ class Lake:
         return self.catalog.rename(name, new)
 
     def configure_pool(self, name: str, settings: dict[str, str]) -> int:
-        """Change settings; returns the version of the list.
+        """Changes settings; returns the version of the list.
 
         Raises NotFound (also if a drop of the pool was interrupted), InvalidInput.
         """
@@ -398,9 +399,9 @@ class Lake:
             pool.history.load_open()
 
     def pool(self, name: str, *, id: str = "") -> Pool:
-        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound.
+        """Returns a pool by name, or a sub-pool (`logs.$nokey`).  Raises NotFound.
 
-        With `id` it is the pool of this id, which had the name when the caller began, whatever it is called now.
+        With `id` it returns the pool with this id, which had the name before, even if it was renamed.
         """
         base, sub_pool = naming.split_pool(require_text(name, "pool", example="'logs'"))
         state = self.catalog.load().state
@@ -414,7 +415,7 @@ class Lake:
         return views_at_one_moment({name: self.pool(name) for name in names}, time=time)
 
     def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
-        """Those of these pools that exist, by name; reads the list of pools once.  Raises Unavailable."""
+        """Returns by name the pools that exist; reads the list of pools once.  Raises Unavailable."""
         state = self.catalog.load().state
         split = {name: naming.split_pool(name) for name in names}
         return {

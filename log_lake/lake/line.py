@@ -51,9 +51,11 @@ class Line(PoolPart):
         return self.context.store
 
     def revision(self, *, now: float | None = None, recent: bool = False) -> Revision:
-        """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable.
+        """Returns the newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound,
+        Unavailable.
 
-        `recent`: one that was the newest a short time ago will do, such as that of a commit that just ended.
+        `recent`: a revision that was the newest a short time ago suffices, such as that of a commit that just
+        ended.
         """
         loaded = self.history.load_recent() if recent else self.history.load_open()
         time = self.context.now() if now is None else now
@@ -62,12 +64,12 @@ class Line(PoolPart):
         )
 
     def revision_to_rewrite(self, *, now: float | None = None) -> Revision:
-        """The newest revision at `now`, in seconds since 1970 by this machine (default: its clock), for a
+        """Returns the newest revision at `now`, in seconds since 1970 by this machine (default: its clock), for a
         rewrite.
 
-        In it `age_off` hides only records that are also old by the store's clock, because a rewrite drops hidden
-        records for good. Raises NotFound, Unavailable; InvalidInput if the pool has `age_off` and this machine's
-        clock is far from the store's.
+        In it `age_off` hides only records that are also old by the store's clock, because a rewrite drops
+        hidden records for good.  Raises NotFound, Unavailable; InvalidInput if the pool has `age_off` and this
+        machine's clock is far from the store's.
         """
         own = self.context.now() if now is None else now
         return self.revision(
@@ -77,7 +79,7 @@ class Line(PoolPart):
     def open_files(
         self, files: list[str], write: WriteArguments, *, fields: pa.Schema | None = None
     ) -> AbstractContextManager[FileSource]:
-        """The records of files, as `files.open_files`."""
+        """Returns a context with the records of files, as `files.open_files` does."""
         return pool_files.open_files(
             self.config,
             files,
@@ -101,7 +103,7 @@ class Line(PoolPart):
         return HeldLease(self.store, self.config.id, id, note, after=settings["lease.after"])
 
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
-        """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""
+        """Commits a draft; logs what it `does` and what others wrote.  Raises what `History.commit` raises."""
         try:
             with measured(self.store, "commit", pool=self.config.name, branch=self.name) as work:
                 committed = self.history.commit(draft)
@@ -120,7 +122,8 @@ class Line(PoolPart):
         return committed
 
     def token_of(self, token: str) -> str:
-        """The token as it is stored: on the branch of a transaction over pools it counts for that one alone."""
+        """Returns the token in its stored form: on the branch of a transaction over pools, it is valid within that
+        transaction only."""
         over = transaction_of(self.name)
         return f"{over}:{token}" if over and token else token
 
@@ -138,8 +141,8 @@ def discard_refused(context: Context, history: History, refused: Draft) -> None:
     """Puts the new objects of a refused draft that are below the floor onto the list of removed objects.
 
     If that fails, they stay on the store.  A scan for orphans has passed their ids, because the writer stopped
-    for a long time, or its clock is behind.  No later scan looks at such names, so the writer itself lists its
-    objects, and the vacuum deletes them. The draft is refused for good, and no version ever referred to them.
+    for a long time, or its clock is behind.  No later scan checks such names, so the writer itself lists its
+    objects, and the vacuum deletes them.  The draft is refused for good, and no version ever referred to them.
     """
     try:
         loaded = history.load_open()

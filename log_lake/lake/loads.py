@@ -1,5 +1,5 @@
-"""Loads: begin, build objects, commit one transaction; and the preview, which does everything except the
-writing.
+"""Loads: begins a load, builds objects, and commits one transaction; and the preview, which does everything except
+the writing.
 
 Called by `Branch`; Spark tasks call `builder`.
 """
@@ -61,7 +61,7 @@ B = TypeVar("B", bound=ObjectBuilder)
 
 
 def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
-    """A load at the newest version, or the first result under the token."""
+    """Begins a load at the newest version, or returns the first result under the token."""
     branch.check_writable()
     loaded = branch.history.load_open()
     if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
@@ -85,7 +85,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
 
 
 def room_to_inline(state: PoolState, branch: Line) -> int:
-    """The most bytes of a load's objects that may lie in the journal; 0: none."""
+    """Returns how many bytes of a load's objects may be stored in the journal; 0: none."""
     if branch.context.format_version < INLINES_SINCE:
         return 0
     inlined = sum(there.snapshot.inlined for _, there in state.branches.items())
@@ -94,7 +94,8 @@ def room_to_inline(state: PoolState, branch: Line) -> int:
 
 
 def fields_at(state: PoolState, branch: str) -> pa.Schema:
-    """The fields of the branch's records; none if the branch does not exist, which the commit will report."""
+    """Returns the fields of the branch's records; no fields if the branch does not exist, which the commit will
+    report."""
     there = state.branches.get(branch)
     ids = there.snapshot.schemas() if there is not None else []
     return _united(tuple(state.schemas[id] for id in ids if id in state.schemas))
@@ -102,7 +103,8 @@ def fields_at(state: PoolState, branch: str) -> pa.Schema:
 
 @functools.lru_cache(maxsize=16)
 def _united(schemas: tuple[bytes, ...]) -> pa.Schema:
-    """The fields of all: a pool may have thousands of schemas, and a program loads into few pools, often."""
+    """Returns the united fields.  Cached, because a pool may have thousands of schemas, and a program often loads
+    into few pools."""
     return user_fields(unite_schemas(map(stored_schema, schemas)))
 
 
@@ -117,10 +119,10 @@ def builder(
     limits: ObjectLimits = OBJECT_LIMITS,
     inline: int = 0,
 ) -> B:
-    """A builder of objects for a load, in any process; `kind` is its class, an `ObjectBuilder`.
+    """Returns a builder of objects for a load, in any process; `kind` is its class, an `ObjectBuilder`.
 
-    `first_ordinal` is that of the first object.  `inline`: 0 if other builders build objects of the same load,
-    because an entry has room for one.
+    `first_ordinal` is the ordinal of its first object.  `inline` must be 0 if other builders build objects of
+    the same load, because an entry has room for one.
     """
 
     def id_of_load() -> str:
@@ -150,9 +152,9 @@ def builder(
 def builder_of(
     branch: Line, pending: PendingLoad, *, first_ordinal: int = 0, alone: bool = False
 ) -> ObjectBuilder:
-    """A builder of objects for a load of the branch, in this process.
+    """Returns a builder of objects for a load of the branch, in this process.
 
-    `alone`: it builds all objects of the load, so these may lie in the journal.
+    `alone`: it builds all objects of the load, so these may be stored in the journal.
     """
     return builder(
         ObjectBuilder,
@@ -275,10 +277,10 @@ def commit_load(
     count: bool = False,
     is_exact: bool = False,
 ) -> LoadResult:
-    """Commit the objects of a load, as `Branch.commit` says.
+    """Commits the objects of a load, as `Branch.commit` says.
 
-    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  And `replaced` then
-    hides what was there as a delete does: it overtakes no load that is under way.
+    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  `replaced` then
+    hides records as a delete does: it overtakes no load that is under way.
     """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0
@@ -327,7 +329,7 @@ def _covering(branch: Line, replaced: DeleteSpec | None, id: str, *, is_exact: b
 def _is_kept(branch: Line, key_range: KeyRange) -> bool:
     """Whether the history keeps the range as an interval: its bounds are times, or a setting asks for it.
 
-    Guard: other bounds may be personal data, which an erasure could not remove from the history.
+    Other bounds are not kept: they may be personal data, which an erasure could not remove from the history.
     """
     settings, key = branch.settings, branch.config.key
     if keeps_keys(settings):

@@ -1,4 +1,4 @@
-"""Merges: bring a branch's writes to its parent.  Called by `Branch`."""
+"""Merges a branch's writes into its parent.  Called by `Branch`."""
 
 from __future__ import annotations
 

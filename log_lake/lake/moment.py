@@ -1,15 +1,16 @@
-"""Several pools at one moment: each transaction over pools is seen in all of them, or in none.
+"""Reads several pools at one moment: each transaction over pools is seen in all of them, or in none.
 
-Each pool is read at its newest state.  The state of a pool tells, for each other pool, the greatest version of a
-pending entry of a transaction that is settled here (`PoolState.prepared`).  A pool that was read before that
-version is read again.  So is one with a part that was undecided when it was read.  A read again only goes forward;
-it ends when nothing changes.
+Each pool is read at its newest state.  The state of a pool has, for each other pool, the greatest version of a
+pending entry whose transaction is settled here (`PoolState.prepared`).  A pool that was read at an older
+version than that is read again.  A pool with a part that was undecided when it was read is also read again.
+Each read returns the same or a newer state; it ends when nothing changes.
 
-Without transactions this is only: each pool as it was at some time during the read.
+Without transactions over pools, this shows each pool as it was at some time during the read.
 
-At a past time the cut of each pool is its last transaction at or before the time.  A transaction over pools is at
-that time if one of these pools had settled it by then (decision 432).  A pool whose cut is before its pending entry
-goes forward to that entry, and one where it was pending is shown with it.  So no later write comes in.
+At a past time the cut of each pool is its last transaction at or before the time.  A transaction over pools
+counts as committed by that time if one of these pools had settled it by then (decision 432).  A pool whose cut
+is before its pending entry is then read at that entry; a pool in which the part was pending is shown with it.
+So no later write is included.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 
 ROUNDS = 100
-"""Times to read pools again.  One round is enough unless a transaction over these pools is committed during it."""
+"""How often pools are read again.  One round is enough unless a transaction over these pools is committed during
+it."""
 
 States = dict[str, LoadedState[PoolState]]
 
@@ -54,9 +56,10 @@ def states_at_one_moment(pools: Sequence[Pool]) -> States:
 
 
 def states_at_time(pools: Sequence[Pool], time: str) -> States:
-    """The state of each pool at a past time, by its id; each transaction over pools is in all of them, or in none.
+    """Returns the state of each pool at a past time, by its id; each transaction over pools is in all of them, or
+    in none.
 
-    `time` is in ISO 8601.  Raises NotFound (a pool has no transaction by then), InvalidInput, Unavailable.
+    `time` is in ISO 8601.  Raises NotFound (a pool had no transaction yet), InvalidInput, Unavailable.
     """
     histories = {pool.config.id: pool.history for pool in pools}
     cuts: States = {}
@@ -103,9 +106,9 @@ def _has(states: States, id: str, over: str, decision: Decision) -> bool:
 
 
 def _fate(history: History, over: str, prepared: int) -> Decision | None:
-    """What was decided about a part that was prepared at this version; None if nothing was.
+    """Returns the decision about a part that was prepared at this version; None if there is none.
 
-    The decision is asked for first: it is deleted only when all pools have settled the transaction.
+    The decision is read first: it is deleted only when all pools have settled the transaction.
     """
     decision = history.decisions.get(over)
     if decision is not None:
@@ -130,7 +133,8 @@ def views_at_one_moment(pools: Mapping[str, Pool], *, time: str = "") -> dict[st
 
 
 def _identity(loaded: LoadedState[PoolState]) -> tuple[int, frozenset[str]]:
-    """What tells two states of a pool apart: one that shows a part without an entry has the same version."""
+    """Returns what distinguishes two states of a pool: a state that shows a part without its entry has the same
+    version as one without the part."""
     return loaded.version, frozenset(loaded.state.pending.keys())
 
 

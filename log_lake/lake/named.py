@@ -59,14 +59,14 @@ def state_at_time(history: History, time: str, *, branch: str = MAIN) -> LoadedS
 
 
 def _begins(history: History) -> str:
-    """A remark for messages that the revision may be purged, "" if nothing is."""
+    """Returns a remark for messages that the revision may be purged; "" if nothing is purged."""
     fence = history.journal.marks().fence
     return f" (the history begins after {fence}: earlier versions are purged)" if fence else ""
 
 
 def _changed(loaded: LoadedState[PoolState]) -> str:
-    """The branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of the
-    changed."""
+    """Returns the branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of
+    the changed ones."""
     changed = [name for name, branch in loaded.state.branches.items() if branch.tip == loaded.version]
     return MAIN if MAIN in changed or not changed else min(changed)
 
@@ -112,5 +112,5 @@ def pool_to_restore(state: PoolsState, text: str) -> PoolConfig:
 
 
 def _dropped_name(pool: PoolConfig) -> str:
-    """What names a dropped pool surely: NAME#ID."""
+    """Returns the text that identifies a dropped pool: NAME#ID."""
     return f"{pool.name}#{pool.id}"

@@ -19,11 +19,11 @@ OPEN_FOR = 86_400.0
 """Seconds for which a transaction may stay open; after that `clean` ends it."""
 
 LONGEST = 366 * 86_400.0
-"""Seconds for which a transaction may be asked to stay open, at most."""
+"""The most seconds for which a transaction may be asked to stay open."""
 
 GRACE = 3_600.0
-"""Seconds for which a decision stays after its transaction has ended everywhere: a read that began before may ask
-for it."""
+"""Seconds for which a decision is kept after its transaction has ended everywhere: a read that began before may
+ask for it."""
 
 
 def begin(
@@ -61,7 +61,7 @@ class Cleaned:
 
 
 def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
-    """What `clean` would do, by this machine's clock; one listing, and a read for each open transaction.
+    """Returns what `clean` would do, by this machine's clock; one listing, and a read for each open transaction.
 
     Raises Unavailable.
     """
@@ -74,7 +74,7 @@ def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
 
 
 def _is_due(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
-    """Whether a transaction is open for too long; a damaged one is not known to be."""
+    """Whether a transaction is open for too long; False for a damaged one, because that is not known."""
     try:
         return _expires(decisions, one) <= now
     except Corrupt:
@@ -82,10 +82,10 @@ def _is_due(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
 
 
 def clean(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
-    """Ends transactions that have been open for too long, and deletes what no journal needs.
+    """Ends transactions that have been open for too long, and deletes the objects that no journal needs.
 
-    What a read under way may need stays for `grace` seconds, by the store's clock.  A transaction that is damaged,
-    or has a pool that is, stays; a warning says so.  Raises Unavailable.
+    Objects that a running read may need stay for `grace` seconds, by the store's clock.  A transaction that is
+    damaged, or has a damaged pool, stays; a warning says so.  Raises Unavailable.
     """
     decisions = Decisions(lake.context.store, lake.context.clock)
     ended, forgotten = list[str](), list[str]()
@@ -107,7 +107,7 @@ def clean(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
 
 
 def _expires(decisions: Decisions, one: ListedTransaction) -> int:
-    """Until when a transaction may stay open, in microseconds; 0 if it is not known any more."""
+    """Returns until when a transaction may stay open, in microseconds; 0 if it is not known any more."""
     begun = decisions.begun(one.id)
     return 0 if begun is None else begun.expires
 
@@ -120,7 +120,8 @@ def _is_over(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
 
 
 def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction, *, before: float) -> bool:
-    """Ends a decided transaction everywhere; whether its objects went, because it was decided before this time."""
+    """Ends a decided transaction everywhere.  Returns whether its objects were deleted, because it was decided
+    before this time."""
     transaction = PoolsTransaction(lake, one.id)
     transaction.end(one)
     pools = transaction.pools(one)
@@ -150,7 +151,8 @@ class TransactionRow:
 
 
 def transactions(lake: HasPools, *, limit: int | None = None) -> list[TransactionRow]:
-    """The transactions whose objects are on the store, oldest first; the newest of them up to a limit.
+    """Returns the transactions whose objects are on the store, oldest first; with a limit, only the newest of
+    them.
 
     Raises Unavailable.
     """

@@ -1,4 +1,4 @@
-"""A pool: read it at a revision, write to a branch, follow a branch, look at its history.
+"""A pool: reads it at a revision, writes to a branch, follows a branch, shows its history.
 
 `lake.pool("logs")` is the pool, `lake.pool("logs.$nokey")` the view of a sub-pool of it: the same journal,
 other objects.
@@ -41,14 +41,14 @@ log = logging.getLogger(__name__)
 class Pool(Journaled):
     """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
 
-    It stays the same pool, whatever its name becomes.  While the pool is dropped, `branch`, `at` and `feed` raise
-    NotFound; views that were opened before still read.
+    It stays the same pool even if it is renamed.  While the pool is dropped, `branch`, `at` and `feed` raise
+    NotFound; views that were opened before can still be read.
     """
 
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
-        """A branch to write to; raises NotFound.
+        """Returns a branch to write to.  Raises NotFound.
 
-        Of a sub-pool only with `to_delete`; otherwise raises InvalidInput.
+        A branch of a sub-pool is returned only with `to_delete`; otherwise raises InvalidInput.
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
@@ -62,10 +62,11 @@ class Pool(Journaled):
         on_missing: str = FAIL,
         newest: LoadedState[PoolState] | None = None,
     ) -> View:
-        """The pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
+        """Returns the pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
 
-        `newest`: the state to take for the newest one, of a moment (`moment`).  `on_missing`: `fail`, or
-        `warn` to read an old revision without the objects that a vacuum took.  Raises NotFound, InvalidInput.
+        `newest`: the state that counts as the newest, for reads of several pools at one moment (`moment`).
+        `on_missing`: `fail`, or `warn` to read an old revision without the objects that a vacuum took.  Raises
+        NotFound, InvalidInput.
         """
         if on_missing not in (FAIL, WARN):
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
@@ -158,14 +159,15 @@ class Pool(Journaled):
         )
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
-        """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.
+        """Creates a branch on a revision; on the tag `NAME@N` it restores the deleted branch NAME.
 
-        Raises AlreadyExists, NotFound, InvalidInput (an impossible name), Conflict, OutcomeUnknown, Unavailable.
+        Raises AlreadyExists, NotFound, InvalidInput (an impossible name), Conflict, OutcomeUnknown,
+        Unavailable.
         """
         return branches.create(self, name, at=at)
 
     def delete_branch(self, name: str) -> BranchResult:
-        """Delete a branch; `create_branch(name, at=result.root)` restores it.
+        """Deletes a branch; `create_branch(name, at=result.root)` restores it.
 
         Raises NotFound, InvalidInput (main, or a branch on which others began), Conflict, OutcomeUnknown,
         Unavailable.
@@ -180,12 +182,12 @@ class Pool(Journaled):
         return tags.set_tag(self, name, at=at, reason=reason, expires=expires)
 
     def delete_tag(self, name: str) -> TagResult:
-        """Delete a tag.  Raises NotFound, OutcomeUnknown, Unavailable."""
+        """Deletes a tag.  Raises NotFound, OutcomeUnknown, Unavailable."""
         return tags.delete_tag(self, name)
 
     @property
     def tags(self) -> dict[str, Tag]:
-        """The tags by name, expired ones and those of deleted branches (`NAME@N`) too."""
+        """Returns the tags by name, including expired ones and those of deleted branches (`NAME@N`)."""
         return tags.tags(self)
 
     def tag_costs(self) -> dict[str, int]:
@@ -193,10 +195,10 @@ class Pool(Journaled):
         return tags.costs(self)
 
     def split(self, *, at: Sequence[Any] = (), into: int | None = None) -> SplitResult:
-        """Split the keys at these, or into so many ranges of about equal bytes (docs/ranges.md).
+        """Splits the ranges at these keys, or into so many ranges of about equal bytes (docs/ranges.md).
 
-        A key is a value of its field, or a list of values in the order of the key; a text is read by the type of
-        the field.  Points that are there stay.  `into` reads the samples in the objects' footers.
+        A key is a value of its field, or a list of values in the order of the key; a text is read by the type
+        of the field.  Existing points stay.  `into` reads the samples in the objects' footers.
 
         Raises InvalidInput, Conflict, OutcomeUnknown, Unavailable.
         """
@@ -221,7 +223,7 @@ class Pool(Journaled):
         return self.at_branch()
 
     def unsplit(self, *, at: Sequence[Any] | None = None) -> SplitResult:
-        """Remove the split points at these keys; None: all.  Points that are not there are left out.
+        """Removes the split points at these keys; None: all.  Keys that are not split points are ignored.
 
         Raises InvalidInput, Conflict, OutcomeUnknown, Unavailable.
         """
@@ -229,7 +231,8 @@ class Pool(Journaled):
         return ranges.unsplit(self, view, view.points if at is None else ranges.points_at(view, at))
 
     def ranges(self, revision: str = MAIN) -> list[PoolRange]:
-        """The ranges between the split points, with what a revision has in each.  Raises NotFound, InvalidInput."""
+        """Returns the ranges between the split points, with the figures of a revision in each.  Raises NotFound,
+        InvalidInput."""
         return ranges.ranges_of(self.at(revision))
 
     def feed(self, branch: str = MAIN) -> Feed:
@@ -249,7 +252,7 @@ class Pool(Journaled):
                 self.commit_actions((Close(),), branch=MAIN, on=loaded.version, message="drop")
 
     def reopen(self, closed: Closing) -> None:
-        """Open the history of a pool that is listed again; `closed` was read before it was listed.
+        """Opens the history of a pool that is listed again; `closed` was read before it was listed.
 
         Does nothing if another process opened it.  Raises Conflict if the pool was dropped again meanwhile,
         Corrupt, Unavailable, OutcomeUnknown.

@@ -1,4 +1,4 @@
-"""Ranges of a pool: adds and removes split points, and lists what lies between them.  Called by `Pool`.
+"""Adds and removes split points of a pool, and lists the ranges between them.  Called by `Pool`.
 
 docs/ranges.md says when a pool should have any.  No answer depends on them.
 """
@@ -27,7 +27,7 @@ from log_lake.texts.keytext import check_classes, show_key
 class SplitResult:
     """Split points that were added or removed; `version` and `transaction_id` are None if there was nothing to do.
 
-    `points`: the number of those; `ranges`: how many ranges the pool has now.
+    `points`: how many were added or removed; `ranges`: how many ranges the pool has now.
     """
 
     version: int | None
@@ -38,13 +38,14 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class PoolRange:
-    """The keys from `low` (inclusive) to `high` (exclusive), None for an open end, and what a branch has there.
+    """The keys from `low` (inclusive) to `high` (exclusive), None for an open end, and the figures of a branch
+    there.
 
     A bound is a value, or a list of values if the key has several fields.  `records` and `size` (bytes) count a
     straddling object with an equal share in each of its ranges.  `objects`: how many overlap the range;
-    `straddling`: how many of them lie in other ranges too.  `depth`: how many overlap at a key, at most; `runs`:
-    how many sorted files a reader of the whole range merges.  `compacted`: when compaction wrote its newest
-    object; None: never.
+    `straddling`: how many of them lie in other ranges too.  `depth`: the most objects that overlap at a key;
+    `runs`: how many sorted files a reader of the whole range merges.  `compacted`: when compaction last wrote
+    an object there; None: never.
     """
 
     low: object
@@ -87,9 +88,11 @@ def points_at(view: View, at: Sequence[Any]) -> tuple[bytes, ...]:
 
 
 def points_into(view: View, into: int) -> tuple[bytes, ...]:
-    """At most `into - 1` split points that cut the view's bytes evenly, by the samples in the objects' footers.
+    """Returns at most `into - 1` split points that cut the view's bytes evenly, by the samples in the objects'
+    footers.
 
-    Raises InvalidInput (no records, or other split points), ObjectMissing, Corrupt, Unavailable.
+    Raises InvalidInput if the view has no records, or if the pool already has other split points;
+    ObjectMissing, Corrupt, Unavailable.
     """
     if not isinstance(into, int) or not 2 <= into <= MAX_POINTS + 1:
         raise InvalidInput(f"into={into!r}: a pool is split into 2 to {MAX_POINTS + 1:,} ranges (inclusive)")

@@ -1,8 +1,8 @@
-"""Another key for the records of a pool: a new pool that holds them, as one transaction.
+"""Gives the records of a pool another key: makes a new pool that has them, as one transaction.
 
 Workers read the records of one version by ranges of the old key, and sort them by the new one, as a bulk import
-does (`lake.bulk`).  The new pool is listed last: until then no program sees it, so a process that is killed leaves
-no half of it.  Called by `lake rekey` and `pyspark_lake.rekey`.
+does (`lake.bulk`).  The new pool is listed last.  Until then no program sees it, so a process that is killed
+leaves no half of it visible.  Called by `lake rekey` and `pyspark_lake.rekey`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from log_lake.settings import Settings
 from log_lake.workers import Exchanging, Here, SortedPiece, Worker, Workers, exchange
 
 SOURCES = ("ingest.source", "intervals.source")
-"""Settings that only one pool should have.  The place of a table is one too (`publish.iceberg`)."""
+"""Settings that only one pool should have.  The place of a published table is one too (`publish.iceberg`)."""
 
 REKEY = "rekey"
-"""Why its leases are held; `lake fsck` knows by it that a folder is being filled."""
+"""The reason that its leases state; `lake fsck` recognizes by it a folder that is being filled."""
 
 UNIT_BYTES = 64 << 20
-"""Stored bytes that one task reads, about."""
+"""About how many stored bytes one task reads."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Rekeyed:
 
 @dataclass(frozen=True)
 class RekeyBulk(Bulk):
-    """An import of the records that plans read from a pool with this id."""
+    """A bulk import of the records that plans read from the pool with this id."""
 
     source: str
 
     def give(
         self, worker: Worker, number: int, unit: ScanPlan, bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | Built]:
-        """The pieces of what a plan reads, then what its worker built."""
+        """Yields the pieces of the records that a plan reads, then the objects that the worker wrote."""
         read = 0
 
         def blocks() -> Iterator[Block]:
@@ -138,7 +138,7 @@ def rekey(
 
 @contextlib.contextmanager
 def _names_what_is_left(pool: Pool) -> Iterator[None]:
-    """Lets an error say the folder of an unlisted pool, if the store has it."""
+    """If the block fails, adds the folder of the unlisted pool to the error, if the store has it."""
     try:
         yield
     except LakeError as error:

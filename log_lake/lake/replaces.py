@@ -56,9 +56,10 @@ class PendingReplace:
 def begin_replace(
     branch: Line, write: WriteArguments, *, brought: pa.Schema | None = None, narrow: bool = False
 ) -> PendingReplace | LoadResult:
-    """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
+    """Begins a load with the range that it replaces, or returns the first result under the token; `brought` are
+    fields of the new records.
 
-    If only the new records can show the class of a range's values, a range as text waits for them.  With
+    If only the new records can show the class of a range's values, the range stays text until then.  With
     `narrow` the condition narrows the range.
     """
     pending = begin_load(branch, write)

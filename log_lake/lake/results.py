@@ -29,12 +29,12 @@ from log_lake.reading.live import LiveCount
 class LoadResult:
     """The result of a load; `version` and `transaction_id` are None if there was nothing to load.
 
-    `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
-    bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
-    detected in the files.  `overtaken`: a reason for each replace that hides records of the load.  `changes`: what
-    the load changed in the fields, in lines, compared with the version on which it began; `retyped`: the number of
-    fields that have another type now.  `removed`: the records that a replace removed; None if that is not known, or
-    if the load replaced nothing; an upper bound unless `removed_is_exact`.
+    `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is
+    the bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`:
+    what was detected in the files.  `overtaken`: a reason for each replace that hides records of the load.
+    `changes`: the changes of fields, in lines, compared with the version on which the load began; `retyped`:
+    the number of fields that have another type now.  `removed`: the records that a replace removed; None if
+    that is not known, or if the load replaced nothing; an upper bound unless `removed_is_exact`.
     """
 
     version: int | None
@@ -59,9 +59,9 @@ class PendingLoad:
     commit it.
 
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
-    the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of objects
-    that may lie in the journal; 0: none.  `points` are the pool's split points, as encoded keys: what was sorted
-    on disk is cut there, and with `bulk` everything.
+    the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of
+    objects that may be stored in the journal; 0: none.  `points` are the pool's split points, as encoded keys:
+    runs that were sorted on disk are cut there, and with `bulk` all runs.
     """
 
     origin: Origin

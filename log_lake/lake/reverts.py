@@ -1,4 +1,4 @@
-"""Reverts: undo a transaction by another one.  Called by `Branch`.
+"""Reverts: undoes a transaction by another one.  Called by `Branch`.
 
 `lake revert` undoes any transaction of a branch, `lake undo` only maintenance: compaction, applied deletes,
 retired tombstones.

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 TagAt = Callable[[], tuple[LoadedState[PoolState], str]]
 
 CHUNK = 10_000
-"""Objects that one transaction puts onto the list of the removed: about 300 KB of ids."""
+"""Objects that one transaction puts onto the list of removed objects: about 300 KB of ids."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def set_tag_on(
     expires: float | None,
     new_id: Callable[[], str] | None = None,
 ) -> TagResult:
-    """Gives the state and branch of `resolve`, which is asked again if planning begins again, a name.
+    """Gives a name to the state and branch that `resolve` returns; it is called again if planning begins again.
 
     `new_id` gives the id of each transaction that is tried.
     """
@@ -134,10 +134,10 @@ def _discard(chunk: list[tuple[str, int]]) -> Discard:
 
 
 def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
-    """The objects, with their sizes, that no branch has once the tag is gone, and that the list of the removed
-    lacks, or has from before the branch was deleted: versions of the branch after that removal need them.
+    """Returns the objects, with their sizes, to put onto the list of removed objects once the tag is gone.
 
-    Other tags may keep some of them; the planner of a vacuum subtracts these.
+    No branch has them, and the list lacks them, or has them from before the branch was deleted: later versions
+    of the branch need them.  Other tags may keep some of them; the planner of a vacuum subtracts these.
     """
     try:
         objects = _objects(branch_of(pool.history.load_version(tag.version).state, tag.branch))

@@ -1,4 +1,5 @@
-"""The branch of a transaction over several pools in one of them: what it brings, and how it goes."""
+"""The branch that a transaction over several pools has in one of them: whether it has writes, and how it is
+removed."""
 
 from __future__ import annotations
 
@@ -27,9 +28,10 @@ def has_writes(child: BranchState) -> bool:
 
 
 def end_committed(pool: Pool) -> None:
-    """Removes the branches that transactions have merged; their processes died before they did.
+    """Removes the branches of transactions that are merged, but whose processes died before they removed them.
 
-    Such a branch takes no more writes, so upkeep of all branches could not go on.  Raises as `end_branch`.
+    Such a branch accepts no more writes, so upkeep of all branches could not continue.  Raises what
+    `end_branch` raises.
     """
     for name, branch in sorted(pool.history.load_open().state.branches.items()):
         if transaction_of(name) and branch.fork is not None and branch.fork.merged:
@@ -37,7 +39,8 @@ def end_committed(pool: Pool) -> None:
 
 
 def end_branch(pool: Pool, name: str) -> None:
-    """Removes the branch of a transaction, if it is there; what only it holds goes onto the list of the removed.
+    """Removes the branch of a transaction, if it exists; objects that only it has go onto the list of removed
+    objects.
 
     Raises PlanAgain if it has changed meanwhile, NotFound if the pool was dropped.
     """
@@ -62,10 +65,11 @@ def end_branch(pool: Pool, name: str) -> None:
 
 
 def _since(snapshot: Snapshot, over: str) -> Iterable[Reference]:
-    """The references among which are all whose objects were written since the transaction began.
+    """Returns references that include all whose objects were written since the transaction began.
 
-    Its loads wrote some, and rewritings of its branch, such as an erasure.  The parts of a snapshot that are fixed
-    are older, as their newest id shows, or all are looked at.
+    Its loads wrote some, and rewritings of its branch, such as an erasure, others.  The fixed parts of a
+    snapshot are skipped if their newest id shows that they are older; otherwise all their references are
+    returned.
     """
     fixed = max(snapshot.checkpoint.newest, snapshot.folded.newest)
     return snapshot.all() if fixed > first_id(id_seconds(over) - SLACK) else snapshot.added.values()

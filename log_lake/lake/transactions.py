@@ -4,13 +4,13 @@
         tx.pool("orders").load(["orders.csv"])
         tx.pool("totals").delete(where="day = 3")
 
-In each pool a transaction writes on a branch of its own, so what it writes is an ordinary load or delete there, and
-it reads its own writes.  The commit prepares one pool after the other, in the order of their ids: an entry in each
-journal promises to merge the branch.  Then it makes the decision, one object for all pools.  Then it settles each
-pool.  docs/transactions.md explains it, docs/protocol.md says why it is right.
+In each pool a transaction writes on a branch of its own.  So each write is an ordinary load or delete there,
+and the transaction reads its own writes.  The commit prepares one pool after the other, in the order of their
+ids: an entry in each journal promises to merge the branch.  Then it makes the decision, one object for all
+pools.  Then it settles each pool.  docs/transactions.md explains it, docs/protocol.md says why it is right.
 
-A transaction that waits for another one holds the pools before, and only those; since all take them in one order,
-none waits in a circle.
+While a transaction waits for another one, it holds only the pools that it has already prepared.  All
+transactions prepare pools in one order, so none waits in a circle.
 """
 
 from __future__ import annotations
@@ -146,10 +146,11 @@ class PoolsTransaction:
             )
 
     def _join(self, pool: Pool, into: str) -> None:
-        """Makes the branch.  The sign comes first, so that the process that ends the transaction finds the branch.
+        """Makes the branch.  First it records the join, so that a process that ends the transaction finds the
+        branch.
 
-        The look comes last: a commit writes its lease before it looks for branches, so either it finds this branch,
-        or this process finds the lease.
+        Last, it checks that no commit has begun.  A commit writes its lease before it looks for branches, so
+        either the commit finds this branch, or this process finds the lease.
         """
         if into not in pool.history.load_open().state.branches:
             raise NotFound(f"pool {pool.name!r}: branch {into!r} does not exist")
@@ -172,9 +173,9 @@ class PoolsTransaction:
     def commit(self) -> TransactionResult:
         """Commits all pools at one moment; a repeated call returns the same result, also in another process.
 
-        Raises NotFound (unknown, or ended long ago), Conflict (it was aborted; or a pool refuses the merge, and now
-        it is aborted), InvalidInput (as a merge; now it is aborted), OutcomeUnknown or Unavailable: then call it
-        again.
+        Raises NotFound if the transaction is unknown, or ended long ago.  Raises Conflict if it was aborted, or
+        if a pool refuses the merge; then it is aborted.  Raises InvalidInput as a merge does; then it is
+        aborted.  Raises OutcomeUnknown or Unavailable: then call it again.
         """
         listed = self._decisions.listed(self.id)
         begun = self._decisions.begun(self.id)
@@ -193,7 +194,7 @@ class PoolsTransaction:
         return self._finished(decided, listed)
 
     def _finished(self, decision: Decision, listed: ListedTransaction) -> TransactionResult:
-        """The result of what was decided.  Raises Conflict if it was aborted, and what `_settled` raises."""
+        """Returns the result of a decision.  Raises Conflict if it was aborted, and what `_settled` raises."""
         if not decision.committed:
             self.end(listed)
             raise Conflict(f"transaction {self.id} was aborted by {decision.by}; begin another one")
@@ -201,9 +202,9 @@ class PoolsTransaction:
         return self.result
 
     def _decided(self, listed: ListedTransaction, begun: Begun) -> Decision | TransactionResult:
-        """The decision, which this process makes if it can; or the first commit of the token.
+        """Returns the decision, which this process makes if it can; or the first commit of the token.
 
-        Raises what a pool refuses, after it aborted the transaction.
+        If a pool refuses, aborts the transaction and raises what the pool raised.
         """
         author = self._lake.context.author
         try:
@@ -238,7 +239,7 @@ class PoolsTransaction:
             raise
 
     def _prepared_in(self, pool: Pool, token: str) -> int | None:
-        """What `_prepare` returns; what it raises names the pool."""
+        """Calls `_prepare`; adds the name of the pool to its errors."""
         try:
             return self._prepare(pool, token)
         except (Conflict, InvalidInput) as error:
@@ -279,7 +280,8 @@ class PoolsTransaction:
         return planned(prepare)
 
     def _settled(self, decision: Decision, listed: ListedTransaction) -> dict[str, int]:
-        """Settles all pools, and removes the branches; the versions that merged it, by name.
+        """Settles all pools, and removes the branches.  Returns the versions that merged the transaction, by pool
+        name.
 
         Raises OutcomeUnknown if no pool shows that it is committed.
         """
@@ -317,7 +319,8 @@ class PoolsTransaction:
         return versions
 
     def _settled_in(self, pool: Pool, prepared: int) -> int:
-        """The version in which another process settled a pool; that of the pending entry if it is purged."""
+        """Returns the version in which another process settled a pool; that of the pending entry if it is
+        purged."""
         with contextlib.suppress(LakeError):
             for version, transaction in pool.history.read_transactions():
                 if version <= prepared:
@@ -329,7 +332,7 @@ class PoolsTransaction:
     # --- the end
 
     def abort(self) -> None:
-        """Ends the transaction: nothing of it is ever visible.  If it was ended before, removes what is left of it.
+        """Ends the transaction: none of its writes is ever visible.  If it was ended before, removes its remains.
 
         Raises Conflict if it is committed, OutcomeUnknown, Unavailable.
         """
@@ -345,10 +348,10 @@ class PoolsTransaction:
         self.end(self._decisions.listed(self.id))
 
     def end(self, listed: ListedTransaction) -> None:
-        """After the decision: settles what is pending, and removes the branches.
+        """Called after the decision: settles what is pending, and removes the branches.
 
-        Of an aborted transaction, the objects go too, if that was done everywhere: no journal needs them.
-        Failures are logged: a process that meets what is left does it, or `clean`.
+        The objects of an aborted transaction are deleted too, if all pools were cleaned: no journal needs them.
+        Failures are logged: `clean`, or a process that finds the rest, completes it.
         """
         decision = self._decisions.get(self.id)
         if decision is not None:
@@ -369,10 +372,11 @@ class PoolsTransaction:
                 self.forget({pool.config.id for pool in pools})
 
     def forget(self, ended: Set[str]) -> bool:
-        """Deletes the objects, unless a branch may be left in a pool that joined and is not among the `ended` ones;
+        """Deletes the objects, unless a pool that joined and is not in `ended` may still have a branch.  Returns
         whether it did.
 
-        Such a pool joined just now, or was dropped: once it is restored, `clean` finds the branch by these objects.
+        Such a pool joined just now, or was dropped: once it is restored, `clean` finds the branch by these
+        objects.
         """
         listed = self._decisions.listed(self.id)
         state = self._lake.catalog.load().state
@@ -393,7 +397,7 @@ class PoolsTransaction:
         return self._decisions.joined(self.id, pool.config.id) or JoinedPool()
 
     def _keep_lease(self, *, always: bool = False) -> None:
-        """Write the lease of the commit, unless that was done a short time ago."""
+        """Writes the lease of the commit, unless that was done a short time ago."""
         now = self._lake.context.now()
         if always or abs(now - self._renewed) > TTL / 4:
             self._decisions.keep_lease(self.id, CommitLease(self._lake.context.author))

@@ -1,4 +1,4 @@
-"""Reading a pool at a revision: `pool.at("main")`, `pool.at("17")`.
+"""Reads a pool at a revision: `pool.at("main")`, `pool.at("17")`.
 
 A view is a revision and a store.  The command, SQL, and PySpark read through it.
 """
@@ -69,7 +69,7 @@ class View(Revision):
 
     @property
     def depth(self) -> int:
-        """How many objects overlap at one key, at most."""
+        """The most objects that overlap at one key."""
         return overlap_depth(self.references)
 
     def plan(
@@ -81,9 +81,9 @@ class View(Revision):
         keep: Collection[str] = (),
         ranges: Sequence[KeyRange] | None = None,
     ) -> ScanPlan:
-        """The plan of a scan, of all `ranges` together if they are given.
+        """Returns the plan of a scan; if `ranges` are given, of all of them together.
 
-        With columns of `hidden.ROW` in `keep`, also for the records' own types (`plan_scan`).
+        With columns of `hidden.ROW` in `keep`, the plan also has the records' own types (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
@@ -113,10 +113,10 @@ class View(Revision):
         ranges: Sequence[KeyRange] | None = None,
         jobs: int = 1,
     ) -> Iterator[pa.Table]:
-        """Records in key order, a table at a time, in bounded memory.
+        """Yields records in key order, a table at a time, in bounded memory.
 
-        `ranges`: only their keys, each once (`key_range` makes one of values).  `jobs`: read so many parts of the
-        keys at the same time; the order stays.
+        `ranges`: reads only their keys, each once (`key_range` makes a range from values).  `jobs`: how many
+        parts of the keys are read at the same time; the order stays the same.
 
         Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
@@ -124,7 +124,8 @@ class View(Revision):
         return self.run(plan, limit=limit, jobs=jobs)
 
     def run(self, plan: ScanPlan, *, limit: int | None = None, jobs: int = 1) -> Iterator[pa.Table]:
-        """The records of a plan of this view.  Raises InvalidInput for a limit below 0, or for no jobs."""
+        """Yields the records of a plan of this view.  Raises InvalidInput if `limit` is below 0, or `jobs` below
+        1."""
         if jobs < 1:
             raise InvalidInput(f"jobs={jobs}: give a number of parts to read at a time, from 1 on")
         if limit is not None and limit < 0:
@@ -169,9 +170,11 @@ class View(Revision):
         yield from side_by_side(reads, at_once=jobs, most_bytes=plan.limits.buffer_bytes)
 
     def check_whole(self, references: Iterable[Reference] | None = None) -> None:
-        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all.
+        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all
+        references.
 
-        NotFound if the pool was dropped, after which the vacuum of dropped pools may have begun; Unavailable.
+        Raises NotFound if the pool was dropped, after which the vacuum of dropped pools may have begun;
+        Unavailable.
         """
         if self.history is None:
             return
@@ -188,7 +191,7 @@ class View(Revision):
             )
 
     def may_lose(self, references: Iterable[Reference]) -> bool:
-        """Whether a vacuum may take an object of these references: no branch refers to it any more.
+        """Whether a vacuum may take an object of these references, because no branch refers to it any more.
 
         Raises NotFound if the pool was dropped; Unavailable.
         """
@@ -208,7 +211,8 @@ class View(Revision):
             raise explained(error, self.history, version=self.version) from error
 
     def _without_vacuumed(self, references: Sequence[Reference]) -> tuple[Reference, ...]:
-        """The references without those whose objects a vacuum took, if the view is to warn of them only."""
+        """Returns the references; if the view only warns of vacuumed objects, without the references to
+        these."""
         if self.on_missing != WARN or self.history is None:
             return tuple(references)
         objects = _on_store(references)
@@ -270,9 +274,10 @@ class View(Revision):
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
 
     def summary(self, *, read: bool = False) -> Summary:
-        """The number of records, and the bounds of each field, if the state has them exactly.
+        """Returns the number of records, and the bounds of each field, if the state has them exactly.
 
-        `read`: read the objects whose records a delete may hide, or others combine, and no other ones.
+        `read`: also reads the objects whose records a delete may hide, or that share keys with others in a pool
+        that combines them.
 
         Raises Corrupt, Unavailable; with `read` also ObjectVacuumed, ObjectMissing.
         """
@@ -307,7 +312,8 @@ class View(Revision):
             return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
 
     def key_range(self, *, low: Any = None, high: Any = None) -> KeyRange:
-        """The range [low, high) from values in the order of the key; None is an open end."""
+        """Returns the range from `low` to before `high`, each a value or values in the order of the key; None is
+        an open end."""
         return KeyRange(b"" if low is None else self.bound(low), None if high is None else self.bound(high))
 
     def bound(self, values: Any) -> bytes:

@@ -1,9 +1,9 @@
-"""Looking whether pools have new transactions, many pools at once and without their states.
+"""Checks whether pools have new transactions, for many pools at once and without loading their states.
 
-A look costs one read for the list of pools, and one for each pool, in parallel.  If so many pools are
-watched that it costs less, activity notes are listed (`history.activity`), and only the pools that were written to
-lately are read.  Notes are hints, so every pool is read each `ALL` seconds; then one listing each tells whether
-entries were purged unseen, or the pool was rebuilt.
+A check costs one read for the list of pools, and one for each pool, in parallel.  If many pools are watched, it
+is cheaper to list activity notes (`history.activity`) and to read only the pools that were written to lately.
+Notes are hints, so every pool is read each `ALL` seconds; then one listing for each shows whether entries were
+purged unseen, or the pool was rebuilt.
 
 A position is the last entry of a pool that was seen.  It names the pool by its id, so a pool that was dropped
 and created again has a position of its own.  A pool that does not exist yet has the position 0 of no pool.
@@ -13,7 +13,7 @@ and created again has a position of its own.  A pool that does not exist yet has
     while True:
         news, positions = watcher.look(positions)
 
-Caller: the trigger of Airflow (`airflow_lake.triggers`).
+Called by the trigger of Airflow (`airflow_lake.triggers`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from log_lake.reverts.change import changes_records
 log = logging.getLogger(__name__)
 
 ALL = 3_600.0
-"""Seconds between two looks at every pool, whatever its activity note says."""
+"""Seconds after which every pool is read again, whatever its activity note says."""
 
 READERS = 16
-"""Pools that are read at once."""
+"""Pools that are read at the same time."""
 
 MAX_ENTRIES = 1_000
 """The most entries of a pool that one look reads; the next look continues."""
@@ -84,7 +84,7 @@ def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
 
 
 class Watcher:
-    """Looks at pools repeatedly; it remembers from the last look which pools it has read to their end.
+    """Checks pools repeatedly; it remembers from the last call which pools it has read to their end.
 
     Every `all_each` seconds it reads all of them.
     """
@@ -96,10 +96,10 @@ class Watcher:
         self._looked = self._all = -math.inf
 
     def look(self, positions: Mapping[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
-        """The transactions committed after the positions, by pool and oldest first; and the new positions.
+        """Returns the transactions committed after the positions, by pool and oldest first; and the new positions.
 
-        A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
-        the list of pools cannot be read.
+        A pool that cannot be read keeps its position and does not delay others.  Raises Unavailable or Corrupt
+        if the list of pools cannot be read.
         """
         now = self._lake.context.now()  # before anything is read
         asks_marks = False
@@ -156,7 +156,7 @@ def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], 
 
 
 def _passed(pool: Pool, name: str, position: WatchPosition) -> list[News]:
-    """One event for entries that were purged unseen; None if none were."""
+    """Returns one event for entries that were purged unseen; no event if none were."""
     fence = pool.history.journal.marks().fence
     is_passed = fence > position.version_of(pool.config.id)
     return [News(name, WatchPosition(pool.config.id, fence), "", True)] if is_passed else []
@@ -174,7 +174,7 @@ def _read(pool: Pool, name: str, position: WatchPosition) -> list[News]:
 
 
 def _news(entry: Entry, name: str, position: WatchPosition) -> list[News]:
-    """One piece of news for each branch that the entry has transactions of."""
+    """Returns one piece of news for each branch for which the entry has transactions."""
     changed: dict[str, bool] = {}
     for transaction in entry.transactions:
         changed[transaction.branch] = changed.get(transaction.branch, False) or changes_records(transaction)

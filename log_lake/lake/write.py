@@ -19,12 +19,12 @@ from log_lake.texts.keytext import RangeText
 class WriteArguments:
     """The arguments of a load, a replace or a delete.
 
-    `key_range` and `where`: which records are replaced or deleted.  `format`, `options` and `progress`: how files
-    are read; `options` take precedence over the pool's settings of the same names; `paths`: where the bytes of a
-    file are on this machine, if not under its name.  `bulk`: the objects of a load
-    share no key, and are cut at the pool's split points.  `token` and `message` go with
-    the transaction; the reason of a delete is its message.  `count`: read some
-    records, if need be, to count those that are removed.
+    `key_range` and `where`: which records are replaced or deleted.  `format`, `options` and `progress`: how
+    files are read; `options` take precedence over the pool's settings of the same names.  `paths`: where on
+    this machine the bytes of a file are, if not under its name.  `bulk`: no two objects of a load share a key,
+    and they are cut at the pool's split points.  `token` and `message` are stored with the transaction; the
+    reason of a delete is its message.  `count`: reads some records, if necessary, to count those that are
+    removed.
     """
 
     token: str = ""

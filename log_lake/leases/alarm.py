@@ -29,7 +29,8 @@ class Alarm:
         self._wakes: float | None = None
 
     def set(self, key: Hashable, seconds: float, call: Callable[[], object]) -> None:
-        """Call the function after this many seconds, unless it is cancelled before; it must be quick."""
+        """Calls the function after this many seconds, unless it is cancelled before; the function must be
+        quick."""
         at = time.monotonic() + seconds
         with self._changed:
             self._due[key] = at, call
@@ -41,7 +42,7 @@ class Alarm:
                 self._changed.notify()
 
     def cancel(self, key: Hashable) -> None:
-        """Do not call the function, unless its call has begun."""
+        """Cancels the call of the function, unless the call has begun."""
         with self._changed:
             self._due.pop(key, None)
 

@@ -1,11 +1,11 @@
-"""Holding a lease: it is created, written again while work goes on, and deleted at the end.
+"""Holds a lease: creates it, writes it again while work continues, and deletes it at the end.
 
-A writer's lease is created late: once the work has lasted for a while (`after`).  Most loads end before that, and
-ask the store nothing.
+A writer's lease is created late: once the work has lasted for a while (`after`).  Most loads end before that,
+and send no request for it.
 
-A thread writes it every third of its ttl, so two writes may fail before it dies.  The thread ends with the block,
-and with the process.  A process that stands still for longer than the ttl loses the lease: `is_lost` is true
-then, by the process's own count of seconds; objects that it reads afterwards may be deleted.
+A thread writes it every third of its ttl, so two writes may fail before it dies.  The thread ends with the
+block, and with the process.  A process that is suspended for longer than the ttl loses the lease: `is_lost` is
+then true, by the process's own count of seconds; objects that it reads afterwards may be deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from log_lake.leases.lease import MAX_TTL, READ, LeaseNote
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Times to create a lease whose answer is lost."""
+"""How often creating a lease is tried if the answer is lost."""
 
 
 class HeldLease:
@@ -76,7 +76,7 @@ class HeldLease:
         return self
 
     def _begin(self) -> None:
-        """Start the thread that writes the lease, unless the block has ended."""
+        """Starts the thread that writes the lease, unless the block has ended."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -86,7 +86,7 @@ class HeldLease:
                 self._thread.start()
 
     def take(self) -> None:
-        """Create the lease.  Without the block it is neither renewed nor deleted: it dies after its ttl.
+        """Creates the lease.  Without the block it is neither renewed nor deleted: it dies after its ttl.
 
         Raises Unavailable.
         """
@@ -99,14 +99,14 @@ class HeldLease:
         self._written = begun
 
     def renew(self) -> None:
-        """Write the lease again.  Raises Unavailable."""
+        """Writes the lease again.  Raises Unavailable."""
         self._was_lost = self.is_lost
         begun = time.monotonic()
         self._store.put(self.name, self.note.encode())
         self._written = begun
 
     def move(self, version: int) -> None:
-        """From the next renewal on, holds a later version: the work no longer needs the earlier ones."""
+        """Holds a later version from the next renewal on: the work no longer needs the earlier ones."""
         self.note = msgspec.structs.replace(self.note, version=version)
 
     @property

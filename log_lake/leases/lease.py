@@ -23,13 +23,13 @@ from lake_core.records.decoding import check_counts, decoded_json
 from lake_core.store import Store
 
 MAX_TTL = 86_400.0
-"""Seconds that a lease may live after it was written last, at most."""
+"""The most seconds that a lease may live after it was last written."""
 
 READ, WRITE, VACUUM = "read", "write", "vacuum"
 
 
 class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of a lease: the kind of work, the version that it reads, its holder, why, and its ttl in
+    """The content of a lease: the kind of work, the version that it reads, its holder, the reason, and its ttl in
     seconds.
 
     `first`: the smallest id that a new object of the work can have, "" if it writes none.
@@ -99,7 +99,7 @@ class Leases:
 
     @property
     def oldest_object(self) -> str | None:
-        """The smallest id that a new object of a live lease may have; None if there is no such work."""
+        """The smallest id that a new object of a live lease may have; None if no lease is for such work."""
         return min((lease.note.first for lease in self.live if lease.note.kind != READ), default=None)
 
 

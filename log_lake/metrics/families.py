@@ -1,4 +1,4 @@
-"""What was seen of lakes and of this process, as families of metrics of Prometheus; pure.
+"""Presents the state of lakes and of this process as families of metrics of Prometheus; pure.
 
 Labels are bounded: lakes are named by the server, pools are at most `MAX_POOLS` of a lake, and agents, kinds,
 phases and states come from tables of this program.
@@ -20,7 +20,7 @@ from log_lake.metrics.job_sums import STATES, AgentSums
 from log_lake.metrics.pool_watch import SeenPool, SeenPools
 
 DONE_BY = {"publish": "compact", "purge": "checkpoint"}
-"""By the name of a lag, the agent that does this work, if that has another name."""
+"""By the name of a lag: the agent that does this work, if its name differs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ POOL_GAUGES: tuple[tuple[str, str, Callable[[SeenPool], float | None]], ...] = (
         lambda p: float(len(p.signs.failures)),
     ),
 )
-"""Name, help and value of each gauge of a pool; None if the value is not known."""
+"""Each gauge of a pool: its name, its help, and a function that returns its value, or None if it is not
+known."""
 
 
 def families(lakes: Sequence[SeenLake], process: Counts) -> Iterator[Metric]:
@@ -174,7 +175,7 @@ def _counter(name: str, says: str, *more: str, by_agent: bool) -> CounterMetricF
 def _counters(
     name: str, whose: str, costs: Iterable[tuple[tuple[str, ...], Counts]]
 ) -> Iterator[CounterMetricFamily]:
-    """The counters of costs, each with the labels that come first."""
+    """Yields the counters of costs; each cost has the values of its first labels."""
     costs = list(costs)
     by_agent = name == "lake_job"
     requests = _counter(f"{name}_requests", f"Requests to stores by {whose}", "kind", by_agent=by_agent)

@@ -1,7 +1,7 @@
-"""Sums over the jobs of a lake that ended since the first look at it: counters, as Prometheus wants them.
+"""Sums over the jobs of a lake that ended since the first read of it: counters in the form that Prometheus needs.
 
-A counter begins with its process; after a restart Prometheus knows that it began again.  Jobs are read only if the
-journal of `$jobs` has news, and only those from the oldest that still ran at the last look.
+A counter begins with its process; Prometheus notices if it begins again after a restart.  Jobs are read only if
+the journal of `$jobs` has news, and only those from the oldest that still ran at the last read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from log_lake.agents.roster import AGENTS
 from log_lake.lake import Lake
 
 OTHER = "other"
-"""Stands for agents and phases that this program does not know: a writer of `$jobs` may write any."""
+"""The label for agents and phases that this program does not know: a writer of `$jobs` may write any name."""
 PHASES = frozenset(
     f"{work}.{phase}"
     for work, phases in (
@@ -31,13 +31,12 @@ PHASES = frozenset(
 )
 STATES = (DONE, FAILED, DIED, PUT_OFF)
 READ_SECONDS = 30.0
-"""Between two reads of `$jobs`, which agents of many pools write to all the time."""
+"""Seconds between two reads of `$jobs`, to which the agents of many pools write all the time."""
 MOST_SECONDS, MOST = 1e9, 10**15
-"""Seconds, and bytes or requests, of one job.  A writer of `$jobs` may write any, and a wrong one would hide all
-others in a sum."""
+"""The most seconds, and the most bytes or requests, of one job.  A writer of `$jobs` may write any number, and a
+wrong one would hide all others in a sum."""
 OVERLAP, LONGEST = dt.timedelta(hours=1), dt.timedelta(days=1)
-"""Clocks of agents may differ by so much; a job that runs for longer is counted by its end only if it began later
-than this."""
+"""Clocks of agents may differ by `OVERLAP`.  A job that ran for longer than `LONGEST` may not be counted."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Looks at the pools of a lake, however often a scraper asks, for few requests.
+"""Reads the state of a lake's pools with few requests, however often a scraper asks.
 
-A pool is looked at again if its activity note says that something may have been written, at most once in
-`LOOK_SECONDS`; an idle pool once in `IDLE_SECONDS`, because garbage becomes due by time alone.  If the journal has
-no new entry, one request is enough, for `WHOLE_SECONDS`.  How late work is follows from the signs at any time, so
-that needs no look.
+A pool is read again if its activity note says that something may have been written, at most once in
+`LOOK_SECONDS`; an idle pool once in `IDLE_SECONDS`, because garbage becomes due by time alone.  If the journal
+has no new entry, one request suffices for `WHOLE_SECONDS`.  How late work is can be computed at any time from
+what was read, so it needs no further read.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from log_lake.reading.revision import Revision
 from log_lake.view.figures import PoolFigures, figures_of
 
 LOOK_SECONDS = 30.0
-"""Between two looks at a pool that is written to: Prometheus asks every 15 to 60 s."""
+"""Seconds between two reads of a pool that is written to: Prometheus asks every 15 to 60 s."""
 WHOLE_SECONDS = 300.0
-"""Between two whole looks at a pool without a new entry; a whole look takes about eight requests."""
+"""Seconds between two complete reads of a pool without a new entry; a complete read takes about eight
+requests."""
 UNNOTED_SECONDS = 600.0
-"""Between two looks at a pool without an activity note, or if the notes cannot be read."""
+"""Seconds between two reads of a pool that has no activity note, or if the notes cannot be read."""
 IDLE_SECONDS = 6 * 3600.0
-"""Between two looks at an idle pool: 1,000 of them cost a dollar a month on S3."""
+"""Seconds between two reads of an idle pool: 1,000 of them cost a dollar a month on S3."""
 MAX_POOLS = 5_000
-"""Pools that are shown, the first by name: each has about 20 series."""
+"""The most pools that are shown, the first by name: each has about 20 series."""
 
 
 @dataclass(frozen=True)
 class SeenPool:
-    """What a look at a pool saw; `figures` is None if it could not be read.
+    """The state of a pool when it was last read; `figures` is None if it could not be read.
 
-    `seen` and `whole`: when its journal, and when all of it was looked at, in seconds since 1970.
+    `seen` and `whole`: when its journal was read, and when all of it was read, in seconds since 1970.
     """
 
     config: PoolConfig
@@ -53,7 +54,7 @@ class SeenPool:
 
 @dataclass(frozen=True)
 class SeenPools:
-    """The pools by name, at most `MAX_POOLS` of the `total`; `looked` counts those that were just looked at."""
+    """The pools by name, at most `MAX_POOLS` of the `total`; `looked` counts those that were just read."""
 
     pools: Sequence[SeenPool]
     total: int
@@ -62,14 +63,15 @@ class SeenPools:
 
 
 class PoolWatch:
-    """What is known of the pools of one lake; one thread looks at a time."""
+    """The known state of the pools of one lake; one thread reads at a time."""
 
     def __init__(self, *, most: int = MAX_POOLS) -> None:
         self._kept: Mapping[str, SeenPool] = {}
         self._most = most
 
     def look(self, lake: Lake) -> SeenPools:
-        """The pools now.  Raises Unavailable, Denied or Corrupt if the list of pools cannot be read."""
+        """Returns the present state of the pools.  Raises Unavailable, Denied or Corrupt if the list of pools
+        cannot be read."""
         now = lake.context.now()
         configs = lake.pools()
         shown = configs[: self._most]
@@ -108,7 +110,7 @@ class PoolWatch:
 
 
 def _look(pool: Pool, before: SeenPool | None, noted: float | None, *, now: float) -> SeenPool:
-    """Raises LakeError if the journal cannot be read."""
+    """Returns the state of one pool.  Raises LakeError if the journal cannot be read."""
     loaded = pool.history.load()
     if (
         before is not None

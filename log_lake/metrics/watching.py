@@ -1,6 +1,6 @@
-"""The metrics of several lakes as text, for as many scrapers as ask.
+"""Writes the metrics of several lakes as text, for any number of scrapers.
 
-Each lake is looked at in a thread of its own, so one whose store does not answer delays no other for longer than
+Each lake is read in a thread of its own.  If its store does not answer, it delays other lakes for at most
 `MAX_SECONDS`, and then counts as not readable.  Within `FRESH_SECONDS` all scrapers get the same answer.
 """
 
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 5.0
 MAX_SECONDS = 25.0
-"""For the look at one lake.  It goes on afterwards, so a later scrape finds it done."""
+"""Seconds to wait for one lake.  Its thread continues afterwards, so a later scrape gets its result."""
 MAX_PENDING = 8
-"""Scrapes of one lake that wait at once."""
+"""The most scrapes of one lake that wait at the same time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Seen(Collector):
 
 
 class LakeWatch:
-    """The metrics of one lake; one thread looks at a time."""
+    """The metrics of one lake; one thread reads it at a time."""
 
     def __init__(self, lakes: Lakes, name: str) -> None:
         self._lakes, self._name = lakes, name
@@ -54,7 +54,8 @@ class LakeWatch:
         self._at = 0.0
 
     async def seen(self) -> SeenLake:
-        """The lake now; without pools if it cannot be read, or does not answer in time."""
+        """Returns the present state of the lake; without pools if it cannot be read, or does not answer in
+        time."""
         try:
             return await self._threads.run(self._look)
         except LakeError as error:

@@ -125,7 +125,7 @@ def _functions(aggregates: Mapping[str, str]) -> str:
 
 
 def _can_be_read(name: str, text: str) -> bool:
-    """Whether this program takes the stored text; another release may have stored it."""
+    """Whether this program accepts the stored text; another release may have stored it."""
     try:
         KNOWN[name].parse(text)
     except (KeyError, ValueError):

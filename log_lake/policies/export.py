@@ -16,7 +16,7 @@ from lake_core.records.pools import PoolConfig
 from log_lake.policies.nodes import MERGE, is_null
 
 _WIDE = 1 << 20
-"""Letters of a line before the emitter folds it: never, so that a setting is one line."""
+"""Letters of a line after which the emitter would fold it: so many that each setting stays on one line."""
 
 
 def export(pools: Iterable[PoolConfig]) -> str:
@@ -51,7 +51,8 @@ def _begin(*, is_empty: bool = False) -> Iterator[yaml.Event]:
 
 
 def _key(key: PoolKey) -> Iterator[yaml.Event]:
-    """The key as one text if that names the fields; otherwise as a list, each with its direction."""
+    """Yields the key as one text if that is unambiguous; otherwise as a list of fields, each with its
+    direction."""
     text = str(key)
     try:
         is_told = PoolKey.parse(text) == key
@@ -78,7 +79,8 @@ def _texts(name: str, texts: Mapping[str, str]) -> Iterator[yaml.Event]:
 
 
 def _scalar(text: str) -> yaml.Event:
-    """A text, quoted if it would read as another thing; line ends and what cannot be seen are escaped.
+    """Returns a text, quoted if YAML would otherwise read it as something else; line ends and invisible characters
+    are escaped.
 
     PyYAML's quotes without escapes fold U+0085 into a space.
     """

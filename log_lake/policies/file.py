@@ -107,8 +107,8 @@ class _Reader:
         self.faults.append(Fault(place, message))
 
     def hint(self, name: str, names: Iterable[str]) -> str:
-        """The hint for an unknown name; "" once there are more faults than are listed, because a hint takes
-        long."""
+        """Returns the hint for an unknown name; "" once there are more faults than are listed, because computing a
+        hint takes long."""
         return f"; {did_you_mean(name, names)}" if len(self.faults) <= self._limits.max_faults else ""
 
     def count(self, settings: int, place: TextPlace) -> None:
@@ -238,7 +238,8 @@ class _Reader:
         self.fault(name.place, f"unknown setting {name.text!r}{hint} (lake apply --schema lists them)")
 
     def key(self, node: PolicyNode | None, of: str, place: TextPlace) -> PoolKey | None:
-        """The key: a text as `lake create --key` takes it, or a list of such fields whose names may hold commas."""
+        """Returns the key: from a text in the form of `lake create --key`, or from a list of such fields, whose
+        names may contain commas."""
         if node is None:
             self.fault(place, f"{of} has no key; write key: FIELD[:desc],... in the pool or in the defaults")
             return None
@@ -267,7 +268,8 @@ class _Reader:
     def members(
         self, node: PolicyNode, of: str, names: Sequence[str]
     ) -> dict[str, tuple[ScalarNode, PolicyNode]] | None:
-        """The entries of a mapping, by name; None if it is none.  Other names are faults."""
+        """Returns the entries of a mapping, by name; None if the node is not a mapping.  Other names are
+        faults."""
         if not isinstance(node, MappingNode):
             self.fault(node.place, f"{of} must be a mapping with {choices(names, 'and')}")
             return None
@@ -284,7 +286,8 @@ class _Reader:
         return parts
 
     def texts(self, node: PolicyNode | None, of: str) -> list[tuple[ScalarNode, ScalarNode]]:
-        """The entries of a mapping of texts; [] if it is missing or none.  Entries of other kinds are faults."""
+        """Returns the entries of a mapping of texts; [] if it is missing or not a mapping.  Entries of other kinds
+        are faults."""
         if node is None:
             return []
         if not isinstance(node, MappingNode):
@@ -319,5 +322,5 @@ def _unreadable(name: ScalarNode, text: ScalarNode) -> str:
 
 
 def _place(node: PolicyNode, name: ScalarNode) -> TextPlace:
-    """Where a node stands; an empty one has no text of its own, so where its name stands."""
+    """Returns the place of a node, or of its name if the node is empty and so has no text of its own."""
     return name.place if isinstance(node, ScalarNode) and not node.text else node.place

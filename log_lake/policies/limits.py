@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PolicyLimits:
-    """Limits of a policy file: `max_bytes`; `max_nodes`, texts and collections including what aliases repeat;
-    `max_depth` of nested collections; `max_faults` that are listed."""
+    """Limits of a policy file: its bytes; its nodes (texts and collections, including repetitions by aliases); the
+    depth of nested collections; the faults that are listed."""
 
     max_bytes: int = 4 << 20
     max_nodes: int = 400_000

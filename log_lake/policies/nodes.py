@@ -1,11 +1,12 @@
-"""YAML text as nodes that know their places, without types (decision 88).
+"""Reads YAML text as nodes that know their places, without types (decision 88).
 
-PyYAML only splits the text into events; it makes no values.  So no tag can construct anything, `no` and `1.10` stay
-the texts that were written, and every node has a line and a column.  Anchors, aliases and merge keys (`<<`) work.
-Duplicate keys, tags and a second document are faults.  An alias may not stand inside its own anchor, so nodes are
-trees and no walk is endless.  What aliases and merges repeat counts against the limits as if it were written out.
+PyYAML only splits the text into events; it makes no values.  So no tag can construct anything, `no` and `1.10`
+stay the texts that were written, and every node has a line and a column.  Anchors, aliases and merge keys
+(`<<`) work.  Duplicate keys, tags and a second document are faults.  An alias may not stand inside its own
+anchor, so nodes are trees and no walk is endless.  Text that aliases and merges repeat counts against the
+limits as if it were written out.
 
-One event costs one step; nothing here recurs, however deep the text is nested.
+One event costs one step; no code here is recursive, however deeply the text is nested.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection whose end was not met yet."""
+    """A collection whose end was not reached yet."""
 
     place: TextPlace
     anchor: str | None
@@ -139,7 +140,7 @@ class _Composer:
         self._documents = 0
 
     def take(self, event: yaml.Event) -> None:
-        """One event.  Raises Stop if a limit is reached, or a second document begins."""
+        """Adds one event.  Raises Stop if a limit is reached, or a second document begins."""
         place = TextPlace(event.start_mark.line + 1, event.start_mark.column + 1)
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1

@@ -81,7 +81,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def _any_case(words: Iterable[str]) -> str:
-    """A pattern of these words in any case, which apply takes; patterns of JSON schema have no flags."""
+    """Returns a pattern that matches these words in any case, as `lake apply` does; patterns of JSON schema have
+    no flags."""
     letters = ("".join(f"[{c}{c.upper()}]" if c.isalpha() else c for c in word) for word in words)
     return f"^(?:{'|'.join(letters)})$"
 

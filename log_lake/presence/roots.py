@@ -22,7 +22,7 @@ from lake_core.history.vacuuming import objects_of
 T = TypeVar("T")
 
 Tagged = tuple[int, str]
-"""The target of a tag: a version, and a branch in it."""
+"""What a tag names: a version, and a branch in it."""
 
 
 def read_tags(

@@ -1,6 +1,6 @@
-"""A change: one transaction of a branch with the state before it, as a revert looks at it; pure.
+"""A change: one transaction of a branch together with the state before it; pure.
 
-The changes of a branch since a version tell what rests on it (`reverts.revert`).
+The changes of a branch since a version show what depends on it (`reverts.revert`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def changes_records(transaction: Transaction) -> bool:
 
 
 def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[Change, list[Reference]]]:
-    """Each change, newest first, with the references that it was the last to remove and that did not come back.
+    """Yields each change, newest first, with the references that it removed for good.
 
     If a reference came back and was removed again, it counts only for the last change that removed it.
     """

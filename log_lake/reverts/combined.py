@@ -1,11 +1,11 @@
-"""Whether restored records still have a place in age, or a compaction combined older and newer ones; pure.
+"""Decides whether restored records still have a place in age, or a compaction combined older and newer ones; pure.
 
-In an append pool each record keeps its own sequence, so everything comes back to its place.  Elsewhere a compaction
-makes one record of those of a key, and that has the sequence of the newest:
+In an append pool each record keeps its own sequence, so every record returns to its place.  In other pools a
+compaction makes one record of all records of a key, with the sequence of the newest:
 
-- Aggregate: what lies between the combined records in age would count as older than all of them.
-- Upsert: the newest record is still the newest.  But a delete marker is dropped if nothing older is left under it;
-  it would not hide older records that come back.
+- Aggregate: a restored record that lies in age between the combined ones would count as older than all of them.
+- Upsert: the newest record is still the newest.  But a compaction drops a delete marker if no older record is
+  left under it; it would then not hide older records that are restored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def combined_past(
     first: int,
     last: int,
 ) -> Change | None:
-    """The newest change that must be reverted first, before records with these sequences can come back."""
+    """Returns the newest change that must be reverted before records with these sequences can be restored; None if
+    there is none."""
     if rule.kind == "aggregate":
         return _combined(change, later, newest, key_range, first, last)
     return _dropped(change, later, newest, key_range, first) if rule.kind == "upsert" else None
@@ -41,7 +42,8 @@ def combined_past(
 def _combined(
     change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int, last: int
 ) -> Change | None:
-    """The change that brought a reference whose records were combined since, on both sides of the sequences.
+    """Returns the change that brought a reference whose records were later combined, on both sides of the
+    sequences.
 
     A reference does not say which older records were combined into it; the inputs of the compactions do.
     """
@@ -86,7 +88,7 @@ def _dropped(
 
 
 def is_undo(change: Change) -> bool:
-    """Whether the change put back the inputs of a compaction, with the records that the compaction had dropped.
+    """Whether the change restored the inputs of a compaction, with the records that the compaction had dropped.
 
     A compaction has applied deletes up to a later version than its inputs.
     """
@@ -95,7 +97,8 @@ def is_undo(change: Change) -> bool:
 
 
 def _kept_markers(change: Change) -> bool:
-    """Whether a compaction surely kept its delete markers: something that it left may be older than they are."""
+    """Whether a compaction certainly kept its delete markers: something that it left may be older than they
+    are."""
     removed: list[Reference] = change.removed
     if any(isinstance(output, PutReference) for output in change.outputs):
         return False

@@ -63,8 +63,8 @@ from log_lake.reverts.unmerge import Unmerging
 
 @dataclass(frozen=True)
 class Inverse:
-    """The actions that revert a change, and their effects: the references and tombstones that go and come
-    back."""
+    """The actions that revert a change, and their effects: the references and tombstones that are removed and
+    restored."""
 
     actions: tuple[Action, ...]
 
@@ -134,7 +134,7 @@ class _Reverting:
     rule: Rule
 
     def actions(self) -> Iterator[Action]:
-        """The inverse of each action; references go before others come back."""
+        """Yields the inverse of each action; references are removed before others are restored."""
         merge = next((a for a in self.change.transaction.actions if isinstance(a, Merge)), None)
         lift = None if merge is None else Lift(merge.writes, self.change.seq)
         unmerging = Unmerging(self.change, self.later, self.newest)
@@ -259,7 +259,7 @@ class _Reverting:
         )
 
     def _back(self, reference: Reference) -> PutReference:
-        """The reference as it was, unless a delete that hides records of it has been retired since."""
+        """Returns the reference in its old form, unless a delete that hides records of it was retired since."""
         check_untouched(
             self.change,
             self.later,
@@ -284,7 +284,7 @@ class _Reverting:
         return putting(reference)
 
     def _check_combined(self, key_range: KeyRange, first: int, last: int) -> None:
-        """Raises Conflict if records of these sequences cannot come back any more to their place."""
+        """Raises Conflict if records of these sequences cannot return to their place any more."""
         past = combined_past(
             self.change, self.later, self.newest, self.rule, key_range=key_range, first=first, last=last
         )
@@ -300,7 +300,7 @@ class _Reverting:
             )
 
     def _check_still_hidden(self, reference: Reference) -> None:
-        """Raises Conflict if what hid records of a reference that was only removed was only removed since, too.
+        """Raises Conflict if records that hid some of a reference's records were removed since the reference was.
 
         `_check_combined` checks the references that a compaction merged.
         """
@@ -366,7 +366,7 @@ class _Reverting:
         return None
 
     def _release(self, consume: Consume) -> Iterator[Release]:
-        """Source files that a merge brought can be ingested again, or merged again."""
+        """Yields source files of a merge, which can then be ingested, or merged, again."""
         branch, sources = self.change.transaction.branch, self.newest.sources
         pairs = [(source, sources.get((branch, source.uri))) for source in consume.sources]
         files = ((s, own) for s, own in pairs if own is not None and not is_interval(s))

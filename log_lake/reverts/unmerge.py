@@ -1,7 +1,7 @@
-"""Reverting a merge, and reverting such a revert: what the merged branch counts as merged; pure.
+"""Reverts a merge, or the revert of one: decides up to where the merged branch counts as merged; pure.
 
-The branch gets its unmerged writes and its settled tombstones back as they were before, so that it can be merged
-again.  That is refused once the branch compacted what was merged.  Called by `reverts.revert`.
+The branch gets its unmerged writes and its settled tombstones back as they were before, so that it can be
+merged again.  That is refused once the branch has compacted merged writes.  Called by `reverts.revert`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from log_lake.reverts.change import Change, check_untouched
 
 @dataclass(frozen=True)
 class Unmerging:
-    """A change that merged a branch or reverted that, the later changes of the parent, and the newest state."""
+    """A change that merged a branch, or reverted a merge; the later changes of the parent; and the newest
+    state."""
 
     change: Change
     later: Sequence[Change]
     newest: PoolState
 
     def unmerge(self, merge: Merge) -> Iterator[SetMerged]:
-        """The merged branch's facts from before the merge; nothing if the branch was deleted since."""
+        """Yields the action that restores the merged branch's facts from before the merge; nothing if the branch
+        was deleted since."""
         child = self.newest.branches.get(merge.branch)
         if child is None or child.fork is None or child.fork.created > self.change.version:
             return
@@ -37,8 +39,8 @@ class Unmerging:
         yield self._merged_as_before(merge.branch, child, child.fork)
 
     def merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
-        """The merged branch's facts from before this change moved its boundary; nothing if it was deleted
-        since."""
+        """Yields the action that restores the merged branch's facts from before this change moved its boundary;
+        nothing if the branch was deleted since."""
         child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
         if child is None or child.fork is None or before is None or before.fork is None:
             return

@@ -1,11 +1,12 @@
-"""What the settings `intervals.*` say of the ranges that replaces bring; loads ask it, and the coverage."""
+"""Reads from the settings `intervals.*` whether replaces bring intervals of time or other ranges of keys; for
+loads and the coverage."""
 
 from __future__ import annotations
 
 from log_lake.settings.settings import Settings
 
 KEYS = "key"
-"""As `intervals.every`, in place of a length: replaces bring ranges of keys, and there is no schedule."""
+"""The value of `intervals.every` that means: replaces bring ranges of keys, and there is no schedule."""
 
 
 def keeps_keys(settings: Settings) -> bool:
@@ -14,5 +15,5 @@ def keeps_keys(settings: Settings) -> bool:
 
 
 def tells_times(settings: Settings) -> bool:
-    """Whether a setting says that the key begins with a time, also if that is a number or a text."""
+    """Whether a setting says that the key begins with a time, even if it is a number or a text."""
     return any(settings.text(f"intervals.{name}") for name in ("source", "since", "late"))

@@ -1,10 +1,10 @@
 """The types of settings.  A type reads the text of a setting, describes the texts that it accepts, and has their
 JSON schema.
 
-A room whose settings take other texts than these has types of its own, beside its settings.  A type refuses a text
-with ValueError, whose message says what to use.  The JSON schema may accept a text that the type refuses, but never
-the reverse.  So an editor that checks a policy file by it marks no text that the lake accepts.  The empty text
-stands for the default and is in every schema.
+A room whose settings accept other texts than these has types of its own, beside its settings.  A type refuses a
+text with ValueError, whose message says what to use.  The JSON schema may accept a text that the type refuses,
+but never the reverse.  So an editor that checks a policy file by it marks no text that the lake accepts.  The
+empty text means the default and is in every schema.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from lake_core.phrases import choices
 from lake_core.values.units import unit_bytes, unit_seconds
 
 _ANY = {"type": ["string", "number", "boolean"]}
-"""An unquoted 1.5 or yes in YAML is a number or a boolean to other programs; the lake takes it as its text."""
+"""The schema of any text: an unquoted 1.5 or yes in YAML is a number or a boolean to other programs, but a text to
+the lake."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def count(least: int) -> SettingType:
 
 @functools.lru_cache(maxsize=64)
 def size_of(text: str) -> int:
-    """Bytes; kept, since each load asks for them."""
+    """Returns the bytes of a text such as 10MB.  Results are cached, because each load reads some."""
     match = re.fullmatch(r"([0-9]{1,18})\s*([kmgt]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")

@@ -1,11 +1,11 @@
-"""What a setting of a pool is: a name with its type, its default and its meaning; and those of one pool.
+"""A setting of a pool: a name with its type, its default and its meaning; and the settings of one pool.
 
 Each room declares its settings as a table `SETTINGS`, beside the code that reads them.  `log_lake.all_settings`
 gathers the tables: this module knows no room.
 
-The lake stores a setting as the text that the user gave; its type (`setting_types`) reads it.  So an old lake gets
-the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.  `lake set`, `lake show`, the policy
-file, its JSON schema and docs/policies.md are made from this list.
+The lake stores a setting as the text that the user gave; its type (`setting_types`) reads it.  So an old lake
+gets the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.  `lake set`, `lake show`, the
+policy file, its JSON schema and docs/policies.md are made from this list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _never(before: Settings, after: Settings) -> bool:
 
 
 def _fits_all(settings: Settings, kind: str, key: PoolKey) -> None:
-    """Every pool can use it."""
+    """A check that accepts the setting for every pool."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Setting:
 
 
 def keeps_less(name: str) -> Callable[[Settings, Settings], bool]:
-    """Tells whether the setting of that name keeps less than before; without a value it keeps everything."""
+    """Returns a function that tells whether the setting keeps less than before; without a value it keeps
+    everything."""
 
     def removes_more(before: Settings, after: Settings) -> bool:
         kept, keeps = before[name], after[name]
@@ -76,7 +77,7 @@ class Together:
 
 
 SETTINGS = {"description": Setting(TEXT, "", "what the pool holds, for people")}
-"""The setting that no room reads."""
+"""The one setting that no room reads."""
 
 KNOWN: dict[str, Setting] = {}
 """Every setting by name, in the order of `lake show` and the docs; `log_lake.all_settings` gathers them."""
@@ -85,7 +86,8 @@ _TOGETHER: list[Together] = []
 
 
 def declare(settings: Mapping[str, Setting], together: Iterable[Together]) -> None:
-    """Make the settings known; the package calls this once, with those of all rooms, before any module is used."""
+    """Makes the settings known.  The package calls this once, with those of all rooms, before any module is
+    used."""
     KNOWN.update(settings)
     _TOGETHER.extend(together)
 

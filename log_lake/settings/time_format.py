@@ -30,7 +30,7 @@ def codes(format: str) -> str:
 
 
 def date_format(text: str) -> str:
-    """The format of dates, unchanged; "" is ISO 8601.  Raises ValueError if it cannot be used."""
+    """Returns the format of dates unchanged; "" means ISO 8601.  Raises ValueError if it cannot be used."""
     if text and not set(codes(text)) <= _DATE_CODES:
         raise ValueError("a date has no time: use %Y, %m, %d; for dates with times, use csv.time_format")
     if text and not _gives_back(text, parts=0):
@@ -39,7 +39,8 @@ def date_format(text: str) -> str:
 
 
 def time_format(text: str) -> str:
-    """The format of dates with times, unchanged; "" is ISO 8601.  Raises ValueError if it cannot be used."""
+    """Returns the format of dates with times unchanged; "" means ISO 8601.  Raises ValueError if it cannot be
+    used."""
     if not text:
         return text
     letters = set(codes(text))
@@ -78,7 +79,7 @@ def _written(moment: dt.datetime, format: str) -> str | None:
 
 
 def _gives_back(format: str, *, parts: int) -> bool:
-    """Whether moments, exact to this many parts of a time of day, are read as they were written."""
+    """Whether moments with so many parts of a time of day read back as they were written."""
     for probe in _PROBES:
         moment = probe
         for zero in _ZEROS[parts:]:
