@@ -1,11 +1,11 @@
 """The provider for Airflow: connection, operators, triggers, assets, and the agents as task groups.
 
-    provider     what Airflow is told of this package     connection   what a connection says (pure)
+    provider     the description of this package for Airflow      connection   the content of a connection (pure)
     hooks        LakeHook                                 reach        which lake and which Spark a task works on
     operators    one action on one pool                   sensors, triggers   "a pool has a new transaction"
     assets       a pool as an asset, with partitions      groups       LakeUpkeep, and one group an agent
     defaults     retries and time limits of the agents      effects   what a task does to pools (pure)
-    lineage      what a task tells OpenLineage              links     from a task to the web view
+    lineage      reports to OpenLineage                   links     from a task to the web view
 
 An Airflow of your own, with `log-lake[airflow]` installed, gets them as DAGs by one file in its DAGs folder:
 
@@ -19,4 +19,4 @@ import this package, and no other DAG file (decision 55).
 """
 
 DEFAULT = "lake_default"
-"""The connection of a task that names no lake, if its worker does not name one either."""
+"""The connection that is used if neither the task nor its worker names a lake."""

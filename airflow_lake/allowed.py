@@ -1,17 +1,17 @@
-"""Which addresses a run may name: the lakes and files that come from its conf, its parameters or a form.
+"""Decides which addresses a run may name: the lakes and files that come from its conf, its parameters or a form.
 
-A worker opens every address with its own rights.  The author of a DAG may name any address; a person who
-starts a run may not.  So an address that a run gives is allowed if it is
+A worker opens every address with its own rights.  The author of a DAG may name any address; a person who starts
+a run may not.  So an address that a run gives is allowed if it is
 
     a lake     a connection of type lake; an address of LAKE, LAKE_VIEW_LAKES or LAKE_ALLOWED_LAKES of the worker
     a file     below the fixed folder of the pool's `ingest.source` or `intervals.source`, or in LAKE_ALLOWED_FILES
-    either     what the DAG itself says: a default of its parameters, or below the folder before the first template
+    either     named by the DAG itself: a default of its parameters, or below the folder before the first template
 
-In the variables, a name that ends in `/` or `*` allows what is below it, and `*` alone everything.  An address that
-chains file systems, has `..`, or leads to this machine (`is_own_machine`) is refused all the same.  So is
-a path that a link leads out of these places.
+In the variables, a name that ends in `/` or `*` allows everything below it, and `*` alone everything.  An
+address that chains file systems, has `..`, or leads to this machine (`is_own_machine`) is always refused.  So
+is a path that leads out of these places by a link.
 
-`check` decides.  Callers: the operators, the groups (`groups.tasks`).  Decision 177.
+`check` decides.  Called by the operators and the groups (`groups.tasks`).  Decision 177.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from log_lake.loading.places import FILES, Places, below, files_of, named, norma
 from log_lake.view.addresses import is_uri
 
 LAKES = "LAKE_ALLOWED_LAKES"
-"""The variable that widens which lakes are allowed: addresses, separated by blanks."""
+"""The environment variable with more allowed lakes: addresses, separated by blanks."""
 
 ANY_CONF = {"": ""}
-"""Stands for the conf of a run when a DAG file is parsed: whether a value would be one that the run gives."""
+"""Stands for the conf of a run when a DAG file is parsed, to find out which values a run would give."""
 
 _OF_RUN = re.compile(
     r"\b(params_input|dag_run|get_dagrun|run_id|partition_key|triggering_asset_events|inlet_events)\b"
 )
-"""Values of Airflow that a person who starts a run, fills a form, or makes an event of an asset, may choose."""
+"""Values of Airflow that can be chosen by a person who starts a run, fills a form, or makes an event of an
+asset."""
 _OF_CONF = re.compile(r"\b(params|conf)\b")
-"""The same, of the run's conf: without one they are what the DAG says."""
+"""Such values that come from the run's conf: without a conf they are those of the DAG."""
 
 
 def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
@@ -123,7 +124,7 @@ def check_lake_of_run(
     task: str,
     environ: Mapping[str, str],
 ) -> None:
-    """Raises InvalidInput for a lake that the run names and may not name; `asked` is what the DAG says."""
+    """Raises InvalidInput if the run names a lake that it may not name; `asked` is the lake in the DAG."""
     if is_given(asked, conf=conf):
         check_lake(name, task=task, places=of_templates(asked) | defaults, environ=environ)
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 SCHEME = "lake"
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 MAX_PARTITIONS = 1_000
-"""Partitions that one replace may write: Airflow keeps an event and starts a run for each."""
+"""Partitions that one replace may write: Airflow stores an event and starts a run for each."""
 
 
 LONGEST_KEY = 250
-"""Characters of a partition's key, at most: Airflow keeps no longer one."""
+"""The most characters of a partition's key that Airflow stores."""
 
 
 def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
@@ -79,7 +79,7 @@ def lake_asset(pool: str, *, lake: str = "", branch: str = MAIN) -> Any:
 
 
 def lake_alias(lake: str = "") -> Any:
-    """The outlet of tasks that learn only at run time which pools they write; its events become events of
+    """Returns the outlet of tasks that learn only at run time which pools they write; its events become events of
     those pools."""
     from airflow.sdk import AssetAlias
 
@@ -92,10 +92,10 @@ def is_pool(outlet: Any) -> bool:
 
 
 def is_other_pool(outlet: Any, own: Any) -> bool:
-    """Whether an asset is that of another pool or branch of the lake; a sub-pool of the pool `own` does not
-    count as another.
+    """Whether an asset is that of another pool or branch of the lake; a sub-pool of the pool `own` does not count
+    as another.
 
-    A lake under another name counts as possibly the same.
+    A lake with another name may be the same lake, so its pools do not count as others.
     """
     (lake, name, branch), (own_lake, own_name, own_branch) = map(_parts, (outlet.uri, own.uri))
     is_own = name == own_name or name.startswith(f"{own_name}.$")
@@ -165,12 +165,13 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:
-    """The keys of the partitions of [begin, end), two instants: days of the zone, or else days of UTC.
+    """Returns the keys of the partitions from `begin` to before `end`, two instants: days of the zone, or else
+    days of UTC.
 
-    If the instants are not midnights but whole hours, in the zone or in UTC, the partitions are hours; otherwise
-    there is one partition.  `zone` is the name of a zone or an object of pendulum, as in `interval.zone_of`.
-    Keys are times in that zone, like those of Airflow's own CronPartitionTimetable (decision 206); keys for days
-    of UTC are times in UTC.  An hour that occurs twice on a clock has one key.
+    If the instants are not midnights but whole hours, in the zone or in UTC, the partitions are hours;
+    otherwise there is one partition.  `zone` is the name of a zone or an object of pendulum, as in
+    `interval.zone_of`.  Keys are times in that zone, like those of Airflow's own CronPartitionTimetable
+    (decision 206); keys for days of UTC are times in UTC.  An hour that occurs twice on a clock has one key.
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
@@ -201,10 +202,10 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
 
 
 def _begins_day(moment: Any) -> bool:
-    """Whether a day begins then: in some zones one day a year begins at one o'clock."""
+    """Whether a day begins at this moment: in some zones one day of the year begins at one o'clock."""
     return bool(moment.subtract(microseconds=1).date() != moment.date())
 
 
 def _begins_hour(moment: Any) -> bool:
-    """Whether an hour begins then."""
+    """Whether an hour begins at this moment."""
     return not (moment.minute or moment.second or moment.microsecond)

@@ -63,7 +63,7 @@ SPARK_EXTRA = {
     "principal": "spark.kerberos.principal",
     "keytab": "spark.kerberos.keytab",
 }
-"""What Airflow's form of a connection of type spark calls settings of Spark."""
+"""The settings of Spark for the fields of Airflow's form for a connection of type spark."""
 EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id", "kafka_conn_id", "in_task_mib")
 """The names in the extra of a connection of type lake."""
 
@@ -119,7 +119,7 @@ def lake_address(connection: Connection) -> LakeAddress:
 
 
 MOST_DIGITS = 12
-"""The maximum of digits of a size in MiB: more than any store holds."""
+"""The most digits of a size in MiB: more than any store needs."""
 
 
 def _mebibytes(value: Any, what: str) -> int:
@@ -208,11 +208,11 @@ _SESSION = (
     "aws_secret_access_key",
     "aws_session_token",
 )
-"""What is read of the `session_kwargs` of an aws connection."""
+"""The fields of an aws connection's `session_kwargs` that are read."""
 
 
 def _verify(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether the certificate of the endpoint is checked, or by which file; empty if as usual."""
+    """Returns whether the certificate of the endpoint is checked, or by which file; empty means the default."""
     value = extra.get("verify")
     word = str(value).strip().lower()
     if value is None or word in ("", "true"):
@@ -314,8 +314,8 @@ def _connect_host(host: str, what: str) -> tuple[str, dict[str, str]]:
 
 
 def _use_ssl(value: Any, what: str) -> str:
-    """The value for Spark Connect, "" for no.  Raises InvalidInput for other words: a slip would send the token
-    unencrypted."""
+    """Returns the value for Spark Connect, "" for no.  Raises InvalidInput for other words: a typing error would
+    send the token unencrypted."""
     text = str(value).strip().lower() if value not in (None, "") else "false"
     if text not in ("true", "false"):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What Airflow calls when a deadline of a DAG has passed: says which intervals a pool lacks.
+"""The callback for a missed deadline of a DAG: it reports which intervals a pool lacks.
 
 DeadlineAlert(
     reference=DeadlineReference.DAGRUN_QUEUED_AT,
@@ -21,7 +21,7 @@ from lake_core.naming import MAIN
 log = logging.getLogger(__name__)
 
 SHOWN = 5
-"""Gaps that the warning names, the first."""
+"""How many gaps, from the first on, the warning names."""
 
 
 async def warn_of_gaps(
@@ -29,7 +29,8 @@ async def warn_of_gaps(
 ) -> str:
     """Logs a warning, in the triggerer, and returns it; `context` is Airflow's, with the run.
 
-    Looks in a thread, because the triggerer has one loop.  Raises what opening the pool raises.
+    Reads the pool in a thread, because the triggerer has only one event loop.  Raises what opening the pool
+    raises.
     """
     run = (context or {}).get("dag_run") or {}
     where = "/".join(

@@ -1,15 +1,15 @@
 """The defaults of all tasks of the agents: retries, time limits and priorities.
 
-These are defaults.  What a user says, in the `default_args` of a DAG or of a group, or in an operator, wins.
+A user's own values, in the `default_args` of a DAG or of a group, or in an operator, take precedence.
 
-A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
-long to come up.  A task `find` tries an unreachable lake twice (`OUTAGE_TRIES`).  No task runs without a
-limit: one that looks at journals and source files may take `LOOKING`, one that works on Spark LAKE_TASK_HOURS
-(default 6).
+A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes
+that long to start.  A task `find` tries an unreachable lake twice (`OUTAGE_TRIES`).  No task runs without a
+limit: one that reads journals and lists source files may take `LOOKING`, one that works on Spark
+LAKE_TASK_HOURS (default 6).
 
-If tasks wait for a free slot, those that bring data go first (`WEIGHTS`).  Upkeep weighs as little as it can:
-it waits for the user's own tasks too.  Weights order the tasks that wait; they end none that runs, so upkeep that
-runs long may still hold all slots.  A pool of Airflow for upkeep bounds that (`LakeConfig.airflow_pool`).
+If tasks wait for a free slot, those that bring data go first (`WEIGHTS`).  Upkeep has the smallest weight: it
+waits for the user's own tasks too.  Weights only order waiting tasks; they end no running task, so upkeep that
+runs long may still hold all slots.  A pool of Airflow for upkeep limits that (`LakeConfig.airflow_pool`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from log_lake.agents.roster import AGENTS, Purpose
 FINAL = [
     f"{kind.__module__}.{kind.__name__}" for kind in kinds() if kind is not LakeError and not kind.may_pass
 ]
-"""Errors that a retry cannot help: a person must mend the input or the lake."""
+"""Errors that a retry cannot cure: a person must correct the input or the lake."""
 NO_RETRY = ExceptionRetryPolicy(
     rules=[RetryRule(exception=list(FINAL), action=RetryAction.FAIL, match_subclasses=False)]
 )
-"""Fails a task at once for such an error; any other error is tried again as the task says."""
+"""Fails a task at once for such an error; for any other error the task's own retries apply."""
 
 OUTAGE_TRIES = 2
 """Tries of a task `find` while the lake does not answer: each waits up to LAKE_STORE_TIMEOUT (60 s).
 
-An agent has one run at a time, so a run that tries for nine minutes holds back the runs after it; the next one of
-the schedule tries again anyway (decision 276).
+An agent has one run at a time, so a run that tries for nine minutes delays the runs after it; the next
+scheduled run tries again anyway (decision 276).
 """
 
 
@@ -47,10 +47,10 @@ class FindRetryPolicy(ExceptionRetryPolicy):
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Any = None
     ) -> RetryDecision:
-        """What to do after an error; the worker calls it.
+        """Returns what to do after an error; the worker calls it.
 
-        Airflow counts the tries before a clear, too, and raises `max_tries` to the tries that are done and the
-        task's retries.  Those before the clear are not counted here.
+        Airflow also counts the tries before a clear, and raises `max_tries` to the tries so far plus the task's
+        retries.  Here the tries before the clear do not count.
         """
         retries = max_tries if context is None else context["task"].retries
         tries = try_number - (max_tries - retries)
@@ -98,12 +98,13 @@ FIND: dict[str, Any] = {"retry_policy": FindRetryPolicy(rules=list(NO_RETRY.rule
 """For tasks that look for work: they need the lake, and no Spark."""
 WEIGHT = frozenset({"priority_weight", "weight_rule"})
 WEIGHTS = {Purpose.LOADING: 10, Purpose.DUE: 5, Purpose.UPKEEP: 1}
-"""Weights of tasks: readers wait for what is loaded, an erasure has a date, upkeep can wait (decision 113)."""
+"""Weights of tasks: readers wait for loaded data, an erasure is due by a date, upkeep can wait (decision
+113)."""
 
 
 def priority_args(agent: str) -> dict[str, Any]:
-    """The weight of each task of an agent.  It is absolute; by default Airflow would add the weights of later
-    tasks."""
+    """Returns the weight of each task of an agent.  It is absolute; by default Airflow would add the weights of
+    later tasks."""
     return {"priority_weight": WEIGHTS[AGENTS[agent].purpose], "weight_rule": "absolute"}
 
 
@@ -122,9 +123,10 @@ def unless_given(users_args: Mapping[str, Any], *ours: Mapping[str, Any]) -> dic
 WORK: dict[str, Any] = {"execution_timeout": WORKING}
 """For tasks that work on Spark."""
 ASKED: dict[str, Any] = {"trigger_rule": "all_success"}
-"""For the tasks that ask a person and that do what was approved: no other rule of a DAG lets them run without."""
+"""For the tasks that ask a person and that do the approved work: no other rule of a DAG lets them run without an
+answer."""
 NEXT: dict[str, Any] = {"trigger_rule": "all_done"}
-"""For the tasks `run` of an agent that works after another.  They are mapped: Airflow skips them with their `find`,
-or fails them with it, whatever this rule says."""
+"""For the tasks `run` of an agent that works after another one.  They are mapped: Airflow skips or fails them with
+their `find`, whatever this rule says."""
 REPORT: dict[str, Any] = {"trigger_rule": "all_done"}
-"""For the last task: it runs whatever became of the others, and reports what was done and what was not."""
+"""For the last task: it runs however the others ended, and reports what was done and what was not."""

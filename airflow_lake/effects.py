@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 LOADING = names_of(Purpose.LOADING)
 """Agents that bring records, and read nothing of the pool."""
 SAVING = "checkpoint"
-"""The agent that changes no pool: it saves a version."""
+"""The agent that changes no records: it saves a version."""
 OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "ALTER", "DROP"
-"""Changes of a dataset's life, as OpenLineage calls them; a load and a delete of a part are none of these."""
+"""Changes in the life of a dataset, by OpenLineage's names; a load, and a delete of a part, are none of
+these."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,11 @@ from lake_core.naming import MAIN
 from log_lake.agents.roster import ParameterKind
 
 OF_NOTHING = ("None", "nan", "NaN", "NaT", "<NA>", "inf", "-inf", "Infinity", "-Infinity")
-"""Texts of values that are missing, in Python and pandas, or endless: as a bound of a delete they would be none."""
+"""Texts of missing values in Python and pandas, and of infinities: as a bound of a delete they would mean no
+bound."""
 
 MOST_DIGITS = 18
-"""The maximum of digits of a count: more than anything has."""
+"""The most digits of a count."""
 
 
 def is_template(value: Any) -> bool:
@@ -151,10 +152,10 @@ def count(value: Any, name: str, *, task: str) -> int:
 
 
 def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
-    """A text that is not blank.  Raises InvalidInput.
+    """Returns a text that is not blank.  Raises InvalidInput.
 
-    `asked` is what the DAG file says: an ordinary template renders None as "None", and a missing number as
-    "nan".  So such a text counts as empty, unless the DAG file itself says it.  Without `asked` it is a text
+    `asked` is the text in the DAG file: an ordinary template renders None as "None", and a missing number as
+    "nan".  So such a text counts as empty, unless the DAG file itself has it.  Without `asked` it is a text
     like any other.
     """
     from lake_core.errors import InvalidInput
@@ -209,7 +210,8 @@ def _name(value: Any, name: str, *, task: str) -> str:
 
 
 def texts_by_name(value: Any, name: str, *, task: str, asked: Any = None) -> dict[str, str]:
-    """Texts by name; true and false become texts too.  None only if the DAG file says None (`asked`).
+    """Returns texts by name; true and false become texts too.  Returns None only if the DAG file says None
+    (`asked`).
 
     Raises InvalidInput.
     """

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from log_lake.doctor.health_finding import HealthFinding, LakeHealth
 
 VERDICTS = ("well", "attention", "ill")
-"""From the best to the worst."""
+"""The verdicts from the best to the worst."""
 MAX_FINDINGS = 100
-"""Findings that a task logs and passes on, the worst first."""
+"""The most findings that a task logs and passes on, the worst first."""
 
 
 def check_verdict(word: Any, name: str, allowed: Sequence[str], *, who: str) -> str:
@@ -35,7 +35,7 @@ def values_of(health: LakeHealth) -> dict[str, Any]:
 
 
 def log_health(log: logging.Logger, health: LakeHealth) -> None:
-    """Logs the findings, worst first; what is more than a note as a warning."""
+    """Logs the findings, worst first; a finding more serious than a note is logged as a warning."""
     for one in health.all_findings[:MAX_FINDINGS]:
         level = logging.WARNING if one.severity else logging.INFO
         since = "" if one.since is None else f" (since {human_time(one.since)})"

@@ -1,12 +1,14 @@
-"""Which interval of time a run of a DAG is of, if any, and the guard against one that it did not ask for; pure.
+"""Finds the interval of time that a run of a DAG is for, and refuses an interval that the run did not ask for;
+pure.
 
-Airflow gives a run that a person, a program or another DAG starts an interval, too: by a schedule, the last one
-before the run's date.  So a run of today has yesterday's interval, but today's `{{ ds }}`, and a replace would
-remove yesterday's records because today's folder is empty.  A run of a schedule or a backfill is of its interval.
-A run that assets start has none.  `by_hand` says that other runs may work on the interval that Airflow gives them.
+Airflow also gives an interval to a run that a person, a program or another DAG starts: by a schedule, the last
+one before the run's date.  So a run of today has yesterday's interval, but today's `{{ ds }}`, and a replace
+would remove yesterday's records because today's folder is empty.  A run of a schedule or a backfill is for its
+interval.  A run that assets start has none.  With `by_hand`, other runs may work on the interval that Airflow
+gives them.
 
-Callers: the operators that replace or delete and the erasure agent (`refuse_given`), and the intervals agent
-(`interval_of`).
+Called by the operators that replace or delete and the erasure agent (`refuse_given`), and by the intervals
+agent (`interval_of`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from airflow_lake import given
 Interval = tuple[dt.datetime, dt.datetime]
 
 WITH_INTERVAL = ("scheduled", "backfill")
-"""The types of runs that are of an interval."""
+"""The types of runs that are for an interval."""
 MARK = "data_interval"
 """The common prefix of Airflow's names for the interval's values in a template."""
 

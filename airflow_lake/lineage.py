@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_POOLS = 100
-"""Pools of one event: an event is one message, and each pool has its schema in it."""
+"""The most pools of one event: an event is one message, with the schema of each pool."""
 MAX_FILES = 100
-"""Files of one event; above this number, the folders of the files are named, at most as many."""
+"""The most files of one event; above this number, it names the folders of the files, at most as many."""
 LAYER = "log-lake"
 
 
@@ -52,7 +52,7 @@ class Tells:
     sql: str
 
     def planned_effects(self) -> Iterable[Effect]:
-        """What the task is about to do, once its templates are filled in."""
+        """Returns what the task will do; call it once its templates are rendered."""
         return self.effects
 
     def get_openlineage_facets_on_start(self) -> Any:

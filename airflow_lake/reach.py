@@ -39,7 +39,8 @@ def view_lakes(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 @cache
 def _tell(variable: str) -> None:
-    """Say once that the variable names the lake: then no connection gives credentials, a Spark or a size."""
+    """Logs once that the variable names the lake, so that no connection gives credentials, a Spark or a
+    size."""
     log.info("no lake is named: the variable LAKE says %s; the connection %s is not read", variable, DEFAULT)
 
 

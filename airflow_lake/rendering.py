@@ -2,11 +2,11 @@
 
 With `render_template_as_native_obj=True` Jinja reads every text as a Python value: the key "1.50" would become
 1.5, the pool "1_000" would become 1000, and a delete would remove another key.  Here a text without a template
-stays as it is in the DAG, and a template gives the value of its expression: a text, a list, a number.
+stays unchanged, and a template gives the value of its expression: a text, a list, a number.
 
-An expression that gives None inside a longer text would become the word "None" there: `t < 'None'` holds for
-every date, and the folder `None` has no file.  So that is refused (decision 368); `given` refuses a text that is
-None as a whole.  Called by Airflow, for the operators, the sensor, and the tasks of the groups.
+An expression that gives None inside a longer text would become the word "None" there: `t < 'None'` is true for
+every date, and the folder `None` has no file.  So that is refused (decision 368); `given` refuses a text that
+is None as a whole.  Called by Airflow, for the operators, the sensor, and the tasks of the groups.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class KeepsTexts:
 
     template_ext: Any
     params_of_run: Mapping[str, Any] | None = None
-    """The parameters of the run, once Airflow fills in templates for it: what is asked later has no context."""
+    """The parameters of the run, once Airflow renders templates for it; later calls have no context."""
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """Like Airflow's own method, which also calls it for each text inside a field.
+        """Renders like Airflow's own method, which also calls it for each text inside a field.
 
-        Raises InvalidInput if it reads parameters of the run, and Airflow leaves its conf out of them
-        (`runs.params_of`): a delete would be of the default's key, and not of the one that is asked for.
+        Raises InvalidInput if the template reads parameters of the run, and Airflow leaves the run's conf out
+        of them (`runs.params_of`): a delete would remove the default's key, and not the requested one.
         """
         self.params_of_run = context.get("params")
         if reads_params(content):
@@ -63,7 +63,7 @@ class KeepsTexts:
 
 
 class _Nothing(str):
-    """The word "None" that a template would print for None; it is told apart from a text of that word."""
+    """The word "None" that a template would print for None, as a value that differs from the text "None"."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ NOTHING = _Nothing("None")
 
 
 def joined(values: Iterable[Any]) -> Any:
-    """A single value unchanged; several values as one text; None if there is none.
+    """Returns a single value unchanged, several values as one text, and None if there is no value.
 
     Raises InvalidInput for None among several.
     """
@@ -98,8 +98,8 @@ def joined_text(values: Iterable[Any]) -> str:
 
 
 def _keeping(env: Any) -> Any:
-    """The environment, in which None inside a text is noticed, also in macros and blocks; these keep native texts
-    too.  A `finalize` of the DAG has its say first."""
+    """Returns the environment, changed so that None inside a text is noticed, also in macros and blocks; these
+    keep native texts too.  A `finalize` of the DAG is called first."""
     if env.concat in (joined, joined_text):
         return env
     keeping = copy.copy(env)
@@ -111,7 +111,8 @@ def _keeping(env: Any) -> Any:
 
 @pass_context
 def _as_it_is(_: Any, value: Any) -> Any:
-    """The value.  Since it asks for the context, Jinja makes no text of a constant, such as `{{ ['a', 'b'] }}`."""
+    """Returns the value unchanged.  Because it takes the context, Jinja makes no text of a constant, such as `{{
+    ['a', 'b'] }}`."""
     return value
 
 

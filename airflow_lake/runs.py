@@ -17,9 +17,10 @@ def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def defaults_of(operator: Any) -> Places:
-    """What the DAG of an operator, and the operator, say as defaults of parameters, when the file is parsed.
+    """Returns the defaults of parameters in the DAG of an operator, and in the operator, when the file is parsed.
 
-    None for a mapped operator: it is made anew when it runs, and then its DAG has the values of the run instead.
+    None for a mapped operator: it is made again when it runs, and then its DAG has the values of the run
+    instead.
     """
     if getattr(operator, "_BaseOperator__from_mapped", False):
         return NONE
@@ -31,18 +32,18 @@ _PARAMS = re.compile(r"\bparams\b")
 
 
 def reads_params(value: Any) -> bool:
-    """Whether the value is a template of parameters, or one of them (`dag.param`); what is inside a list is not
-    looked at."""
+    """Whether the value is a template of parameters, or one of them (`dag.param`); the inside of a list is not
+    examined."""
     if isinstance(value, str):
         return is_template(value) and bool(_PARAMS.search(value))
     return type(value).__name__ == "DagParam"
 
 
 def params_of(context: Mapping[str, Any], *, task: str) -> Mapping[str, Any]:
-    """The parameters of the run.
+    """Returns the parameters of the run.
 
-    With `[core] dag_run_conf_overrides_params = False` Airflow leaves the conf out of them: a run that is asked for
-    with `dry_run` would change the lake.  Raises InvalidInput if the conf says something else than they do.
+    With `[core] dag_run_conf_overrides_params = False` Airflow leaves the conf out of them: a run with
+    `dry_run` in its conf would change the lake.  Raises InvalidInput if the conf differs from them.
     """
     from lake_core.errors import InvalidInput
 
@@ -58,7 +59,8 @@ def params_of(context: Mapping[str, Any], *, task: str) -> Mapping[str, Any]:
 
 
 OF_FORM = "of_form"
-"""The mark of a parameter whose default counts in the trigger form alone; schedules send none (decision 282)."""
+"""The mark of a parameter whose default counts only in the trigger form; schedules send no such default (decision
+282)."""
 CONFIRM = "confirm"
 """The parameter in which a person types the names of the pools again."""
 

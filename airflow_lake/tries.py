@@ -1,7 +1,7 @@
-"""What the log of a task says of its tries, and of the error that ends one.
+"""Logs the tries of a task, and the error that ends one.
 
-The log of a try whose worker was killed just ends, so the next try is the first that can say it.  Callers: the
-operators and the tasks `run`.
+The log of a try whose worker was killed just ends, so only the next try can report it.  Called by the operators
+and the tasks `run`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def tell_of_tries(task_instance: Any) -> None:
 
 
 def sentence_last(work: Callable[[], Any]) -> Any:
-    """Do the work; an error of the lake loses the frames of libraries below it, so its sentence ends the log.
+    """Does the work.  If it raises an error of the lake, removes the frames of libraries below it, so that its
+    sentence ends the log.
 
-    At the level DEBUG the log has them.  Other errors keep all frames, because they are unforeseen.
+    At the level DEBUG the log has these frames.  Other errors keep all frames, because they are unforeseen.
     """
     try:
         return work()

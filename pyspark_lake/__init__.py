@@ -143,11 +143,11 @@ def get(
 def summary(
     spark: Any, pool: str, *, lake: str | None = None, at: str | int | None = None, **options: object
 ) -> Summary:
-    """The number of records, and of each field the number of nulls and the least and greatest value, if the
-    state has them.
+    """Returns the number of records, and for each field the number of nulls and the least and greatest value, if
+    the state has them.
 
-    No object is read, and Spark runs no job.  If the state does not have the exact number, `records` is None and
-    `why` says the reason; then count with `read`.  Raises `lake_core.errors.NotFound`, `Unavailable`, ...
+    No object is read, and Spark runs no job.  If the state does not have the exact number, `records` is None
+    and `why` gives the reason; then count with `read`.  Raises `lake_core.errors.NotFound`, `Unavailable`, ...
     """
     from spark_apps.frames.look_up import summary as of_pool
 
@@ -285,9 +285,10 @@ def execute(
 ) -> StatementResult:
     """Runs one INSERT, UPDATE, DELETE or TRUNCATE of SQL as one transaction, in the driver.
 
-    Spark refuses these for pools.  A pool has its own name there, whatever its view in Spark is called, and the
-    query of an INSERT reads pools, not Spark's tables.  `dry_run`: count the records, and change nothing.  Raises
-    InvalidInput (it names the clause), NotFound, Conflict, OutcomeUnknown, Unavailable.
+    Spark refuses these statements for pools.  The statement names a pool by its own name, whatever its view in
+    Spark is called, and the query of an INSERT reads pools, not Spark's tables.  `dry_run`: counts the records,
+    and changes nothing.  Raises InvalidInput (it names the clause), NotFound, Conflict, OutcomeUnknown,
+    Unavailable.
     """
     from log_lake.sql_writes import execute as execute_in
     from spark_apps.datasource.options import open_lake
@@ -332,9 +333,10 @@ def use_session(spark: Any) -> None:
 
 
 def _options(more: Mapping[str, object], **named: object) -> dict[str, str]:
-    """Arguments as the data source takes options: names in lower case, values as text; None is left out.
+    """Returns arguments in the form of the data source's options: names in lower case, values as text; None is
+    left out.
 
-    Names of metadata keep their case: no Spark lowers them on this way.
+    Names of metadata keep their case, because Spark does not convert them on this path.
     """
     given = {name: value for name, value in {**more, **named}.items() if value is not None}
     return {name if name.startswith(META) else name.lower(): _text(value) for name, value in given.items()}

@@ -29,7 +29,8 @@ from spark_apps.packs import carry_out
 from spark_apps.session import spark_session
 
 OPTIONS = "LAKE_SECRET_OPTIONS"
-"""The variable with the options of the lake's store, as JSON; Spark hides values of such a name."""
+"""The environment variable with the options of the lake's store, as JSON; Spark hides the values of such
+names."""
 
 
 def main(argv: list[str] | None = None) -> int:

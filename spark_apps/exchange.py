@@ -40,19 +40,20 @@ PIECE = pa.schema(
     ]
 )
 ROW = "part int, unit int, number int, keys binary, records bigint, size bigint, data binary"
-"""The same for Spark."""
+"""The columns of such a row, in Spark's words."""
 
 _KEYS = msgspec.msgpack.Decoder(tuple[bytes, ...])
 
 RESULT, ERROR = 2**31 - 2, 2**31 - 1
-"""In place of a piece's number, behind all numbers."""
+"""Numbers above all those of pieces, for rows that hold a result or an error instead."""
 
 TOGETHER = 4 << 20
-"""Bytes of pieces that a task hands to Spark at once."""
+"""Bytes of pieces that a task passes to Spark at once."""
 
 Batches = Iterable[pa.RecordBatch]
 Given = Callable[[Worker, int, Batches], Iterator["tuple[int, SortedPiece | R]"]]
-"""In a task, from its number and its batches: the pieces and results, each with the number of its unit."""
+"""A function that a task calls with its number and its batches: it yields pieces and results, each with the number
+of its unit."""
 
 
 def worker_of(store: Address) -> Worker:
@@ -69,10 +70,10 @@ def exchanged(
     divide: Divide,
     bounds: tuple[bytes, ...] | None,
 ) -> list[R]:
-    """The results of an exchange whose pieces the tasks of a frame give.
+    """Returns the results of an exchange in which the tasks of a frame produce the pieces.
 
-    Without `bounds` they give pieces that were not cut, and `divide` says the bounds.  Raises the error of the
-    first unit that met one.
+    Without `bounds` they produce uncut pieces, and `divide` chooses the bounds.  Raises the error of the first
+    unit that failed.
     """
     pieces = frame.mapInArrow(partial(_giving, store, give), ROW)
     if bounds is not None:
@@ -89,7 +90,7 @@ def exchanged(
 
 
 def _described(pieces: Any) -> list[SortedPiece]:
-    """All pieces without their data.  Raises the error of the first unit that met one."""
+    """Returns all pieces without their data.  Raises the error of the first unit that failed."""
     with passing_errors():
         error = f"case when number = {ERROR} then data end as error"
         rows = pieces.selectExpr("unit", "number", "keys", "records", "size", error).collect()
@@ -112,7 +113,7 @@ _OF_UNIT, _OF_PART = b"unit", b"part"
 
 
 def _take(work: Shuffle[Any, R], store: Address, partition: int, batches: Batches) -> list[Pair]:
-    """In a task: what becomes of a part, and the results of units that came with it."""
+    """Runs in a task: returns what is made of a part, and the results of units that came with it."""
     results: list[Pair] = []
 
     def pieces() -> Iterator[bytes]:
@@ -131,7 +132,7 @@ def _take(work: Shuffle[Any, R], store: Address, partition: int, batches: Batche
 
 
 def _giving(store: Address, give: Given[R], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """In a task: the rows of what it gives."""
+    """Runs in a task: yields the rows of what `give` yields."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -152,7 +153,7 @@ def _giving(store: Address, give: Given[R], batches: Batches) -> Iterator[pa.Rec
 
 
 def _cutting(work: Shuffle[Any, R], bounds: tuple[bytes, ...], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """In a task: the same rows, with pieces cut at the bounds."""
+    """Runs in a task: yields the same rows, with pieces cut at the bounds."""
     rows = _Rows()
     for batch in batches:
         columns = [batch.column(name) for name in PIECE.names]
@@ -174,14 +175,14 @@ class _Rows:
         self._bytes = 0
 
     def add(self, unit: int, piece: SortedPiece) -> Iterator[pa.RecordBatch]:
-        """Takes a row, and gives a batch if there are enough."""
+        """Adds a row; yields a batch if there are enough."""
         self._rows.append((unit, piece))
         self._bytes += len(piece.data)
         if self._bytes >= TOGETHER:
             yield from self.left()
 
     def left(self) -> Iterator[pa.RecordBatch]:
-        """The batch of what is gathered, if anything is."""
+        """Yields a batch of the remaining rows, if there are any."""
         rows, self._rows, self._bytes = self._rows, [], 0
         if rows:
             columns = [

@@ -29,7 +29,8 @@ from spark_apps.session import spark_session
 from spark_apps.workers import workers_of
 
 UNIT = 64
-"""References whose objects one task checks: it lives long enough to be worth its start, and is short to repeat."""
+"""References whose objects one task checks: enough to be worth starting a task, and few enough to repeat
+quickly."""
 
 
 def on_workers(workers: Workers, *, data: bool) -> CheckObjects:

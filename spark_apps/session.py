@@ -59,12 +59,14 @@ def spark_session(
     conf: Mapping[str, str] | None = None,
     size: int | None = None,
 ) -> Iterator[Any]:
-    """A session named `name`, closed at the end of the block; a shared session is closed only on this side.
+    """Yields a session named `name`, and closes it at the end of the block.  A shared session on a server keeps
+    running; only this client disconnects.
 
-    `remote` replaces the variable LAKE_SPARK_REMOTE, and `master` LAKE_SPARK_MASTER.  With either, the variables
-    do not count, and `setting` names the place where the address was set.  A call to a server is retried
-    `retries` times.  `conf`: settings of Spark, for example resources; a running session, and a server, accept
-    only settings that Spark lets a session change.  The session does not depend on the `size` of the work.
+    `remote` replaces the variable LAKE_SPARK_REMOTE, and `master` LAKE_SPARK_MASTER.  If either is given, both
+    variables are ignored, and `setting` names the place where the address was set.  A call to a server is
+    retried `retries` times.  `conf`: settings of Spark, for example resources; a running session, and a server,
+    accept only settings that Spark lets a session change.  `size` is ignored: other openers of the type
+    `OpenSpark` decide by it.
 
     Raises Unavailable if no Spark answers at the address, or no longer does; InvalidInput for an invalid
     address, for a setting that Spark refuses, or if PySpark is not installed.
@@ -122,10 +124,10 @@ def check_java() -> None:
 
 @contextmanager
 def _set(session: Any, conf: Mapping[str, str], *, where: str) -> Iterator[None]:
-    """Set, within the block, what a session may change.  Raises InvalidInput for the others.
+    """Sets, within the block, the settings that a session may change.  Raises InvalidInput for the others.
 
-    Another task may share the session, so it has its own settings again at the end, unless its Spark has gone away.
-    Tasks that share it at the same time share its settings.
+    At the end it restores the earlier values, unless the session's Spark has gone, because another task may
+    share the session.  Tasks that share it at the same time share its settings.
     """
     for key, value in conf.items():
         if not session.conf.isModifiable(key):
@@ -148,7 +150,7 @@ def _set(session: Any, conf: Mapping[str, str], *, where: str) -> Iterator[None]
 
 
 def _set_back(session: Any, before: Mapping[str, str | None]) -> None:
-    """Give the session its settings again; what was done stays done if it does not take them."""
+    """Restores the settings of the session; if that fails, the work stays done."""
     for key, value in before.items():
         try:
             if value is None:

@@ -27,7 +27,7 @@ from spark_apps.in_task import InTask
 
 _ANSWER = "unit long, error string, first binary, second binary"
 _PASSING = "the lake's store did not answer: "
-"""Before the error on the wire, in the text of a task failure that Spark repeats."""
+"""The text before the serialized error, in the text of a task failure that Spark repeats."""
 
 Pair = tuple[bytes, bytes]
 Answer = Callable[[int], Sequence[Pair]]
@@ -73,7 +73,7 @@ def passing_errors() -> Iterator[None]:
 
 
 class Passing(Exception):
-    """In a task: an error that may pass, in a form that the driver recognises."""
+    """Raised in a task: an error that may pass, in a form that the driver recognises."""
 
     def __init__(self, error: Unavailable) -> None:
         super().__init__(_PASSING + to_wire(error))

@@ -107,7 +107,7 @@ def _units(
     _: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[int, SortedPiece | R]]:
-    """In a task: what its units give."""
+    """Runs in a task: yields the pieces and results of its units."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             for one in work.give(worker, number, units[number], bounds):
@@ -135,7 +135,8 @@ def on_spark(open_spark: OpenSpark) -> OpenWorkers:
 def _done(
     store: Address, do: Callable[[Worker, U], R], parts: Sequence[Sequence[U]], number: int
 ) -> list[Pair]:
-    """In a task: what came of each unit of one part, and at the last one what their store was asked for."""
+    """Runs in a task: returns the result of each unit of one part, and with the last one the counts of the store's
+    meter."""
     worker = Worker(lambda: guarded(open_store(store)), IdSource().new)
     answers = [pickle.dumps(do(worker, unit)) for unit in parts[number]]
     return [*((answer, b"") for answer in answers[:-1]), (answers[-1], pickle.dumps(worker.counted()))]

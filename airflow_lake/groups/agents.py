@@ -71,8 +71,8 @@ class IntervalsGroup(EmittingGroup):
         return [lake_asset(pool, lake=config.lake, branch=config.branch) for pool in config.named_pools]
 
     def announce_task(self, *, run: str) -> Any:
-        """The task that emits the events.  It is not mapped, because each mapped task would emit every
-        outlet's event."""
+        """Returns the task that emits the events.  It is not mapped, because each mapped task would emit the
+        events of all outlets."""
         takes_params, assets, by_hand = self.takes_params, self.assets, self.by_hand
         zone = zone_of(self.dag)
         if not assets:
@@ -116,10 +116,10 @@ class TogetherGroup(AgentGroup):
 
 
 class ErasureGroup(AgentGroup):
-    """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone.
+    """Begins the erasures that the config asks for, and resumes pending ones.  An erasure cannot be undone.
 
-    In a run that is of no schedule, no backfill and no asset, templates of the config that read the run's interval
-    are refused unless `by_hand=True`.
+    In a run that was not started by a schedule, a backfill or an asset, templates of the config that read the
+    run's interval are refused unless `by_hand=True`.
     """
 
     agent = "erasure"
@@ -155,10 +155,10 @@ def _group(name: str) -> type[AgentGroup]:
 
 
 _OWN: dict[str, type[AgentGroup]] = {"intervals": IntervalsGroup, "erasure": ErasureGroup}
-"""Those whose tasks need more than their row says."""
+"""Agents whose groups need more tasks than their row describes."""
 
 GROUPS: dict[str, type[AgentGroup]] = {name: _OWN.get(name) or _group(name) for name in AGENTS}
-"""By the name of the agent."""
+"""The group of each agent, by the agent's name."""
 
 
 def __getattr__(name: str) -> type[AgentGroup]:

@@ -56,7 +56,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         return question(work_of(self.agent, self.packs, named=named), lake=without_secrets(named))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
-        """Passes the answer on, and skips `run` if it is a refusal.  Raises HITLTriggerEventError."""
+        """Stores the answer, and skips `run` if it is a refusal.  Raises HITLTriggerEventError."""
         if "error" not in event:
             user = event.get("responded_by_user")
             answer = {"chosen_options": event["chosen_options"], "by": user["name"] if user else ""}

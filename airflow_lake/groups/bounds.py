@@ -1,4 +1,5 @@
-"""What a run may name in a group: its lake, and files to append; by the rules of `airflow_lake.allowed`."""
+"""Limits what a run may name in a group: its lake, and files to append; by the rules of
+`airflow_lake.allowed`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ _FIELDS = (
     ("pool_slots", ParameterKind.COUNT, True),
     ("approval", ParameterKind.FLAG, True),
 )
-"""What the fields must be; those with true are no templates: Airflow reads them when it parses the file."""
+"""The types of the fields.  Those marked true accept no templates: Airflow reads them when it parses the
+file."""
 
 
 OWN_FIELDS = ("lake", "pools", "branch", "dry_run")
@@ -34,11 +35,11 @@ GROUPS_OWN = {
     "do_xcom_push": "the report of the group reads what the job hands over",
     **dict.fromkeys(("task_id", "agent", "work", "config", "to_announce"), "the group says it"),
 }
-"""Arguments of a submitted job that it does not take from `submit`, and why."""
+"""Arguments of a submitted job that `submit` may not set, and why."""
 
 
 LONGEST_WAIT = timedelta(days=29)
-"""For an approval: the work that is asked about is kept for 30 days (`log_lake.agents.packs`)."""
+"""The longest wait for an approval: the work in question is stored for 30 days (`log_lake.agents.packs`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,11 +170,11 @@ def _are_texts(value: Any) -> bool:
 
 
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The request of a run: the group's parameters, overridden by those that the run sets.
+    """Returns the request of a run: the group's parameters, overridden by those that the run sets.
 
     A run cannot turn off a `dry_run` of the group, because an untouched trigger form says false.  `params` is
     None if the group does not read those of its DAG.  Raises InvalidInput for a parameter of the group that a
-    template left empty: without it the agent would do more than was asked for, or do it elsewhere.
+    template left empty: without it the agent would do more than intended, or do it elsewhere.
     """
     request = dict(config["request"])
     for name in config["filled"]:

@@ -90,7 +90,7 @@ OF_DELETING = {
         **{OF_FORM: True},
     ),
 }
-"""The fields of the agents that delete for good; they replace the fields of all agents with these names."""
+"""The fields of the agents that delete for good; they replace the common fields with these names."""
 
 
 OF_APPLY = {
@@ -185,7 +185,7 @@ def agent_config(name: str) -> LakeConfig:
 
 
 def _spark_conf(name: str) -> dict[str, str]:
-    """What LAKE_NAME_SPARK_CONF says: settings of Spark, such as resources.  Raises ValueError."""
+    """Returns the settings of Spark in LAKE_NAME_SPARK_CONF, such as resources.  Raises ValueError."""
     variable = f"LAKE_{name.upper()}_SPARK_CONF"
     text = os.environ.get(variable, "")
     try:
@@ -200,7 +200,8 @@ def _spark_conf(name: str) -> dict[str, str]:
 
 
 def _approvals(text: str) -> set[str]:
-    """The agents that ask a person.  Raises ValueError for another word: a slip must not turn an approval off."""
+    """Returns the agents that ask a person.  Raises ValueError for another word: a typing error must not turn an
+    approval off."""
     names = {word.strip().lower() for word in text.split(",")} - {""}
     if unknown := sorted(names - set(APPROVED)):
         raise ValueError(

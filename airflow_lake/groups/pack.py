@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_TASKS = 64
 LONGEST_TITLE = 250
-"""Characters of a title: Airflow names mapped tasks by them, and its database refuses longer ones."""
+"""Characters of a title: Airflow names mapped tasks by their titles, and its database refuses longer ones."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Pack:
 
 
 def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[Pack]:
-    """At most `most` packs, each with its pieces in the order in which they were handed out.
+    """Returns at most `most` packs, each with its pieces in the order in which they were handed out.
 
     The heaviest piece goes first, each into the lightest pack, so the largest pack is at most a third above the
-    best possible. Each piece gets the number of its task (`task`).
+    best possible.  Each piece gets the number of its task (`task`).
     """
     if most < 1:
         raise ValueError(f"most must be at least 1 (got {most})")

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from log_lake.agents.work import Found, Work
 
 MAX_LINES = 100
-"""Lines of a question at most: Airflow shows it in a page, and keeps it."""
+"""The most lines of a question: Airflow shows it in a page, and stores it."""
 
 MAX_LINE = 500
-"""Characters of a line at most: the names of pool and branch, 255 each, fit; the rest may be of any length."""
+"""The most characters of a line: the names of pool and branch, 255 each, fit; other parts may have any
+length."""
 
 ANSWER = "answer"
-"""The key of the XCom in which `approve` hands over the answer: the chosen options, and by whom."""
+"""The key of the XCom in which `approve` stores the answer: the chosen options, and who chose them."""
 
 REJECT = "Reject"
-"""What Airflow's ApprovalOperator calls a refusal."""
+"""The word of Airflow's ApprovalOperator for a refusal."""
 
 
 def question(all_work: Sequence[Work], *, lake: str) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
 OUTCOME = "lake_outcome"
-"""The name under which Airflow keeps, with the task, the packs of its job, and the name of its outcome."""
+"""The name under which Airflow stores, with the task, the packs of its job, and the name of its outcome."""
 
 
 class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
@@ -76,7 +76,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     @property
     def packs(self) -> list[Mapping[str, Any]]:
-        """The packs, once the task runs."""
+        """Returns the packs; call it when the task runs."""
         return [self.work] if isinstance(self.work, Mapping) else list(self.work)
 
     @property
@@ -135,8 +135,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:
-        """Stores the outcome's name before the job can write it; from then on an earlier job no longer
-        counts."""
+        """Submits the job.  First it stores the outcome's name, before the job can write it; from then on an
+        earlier job no longer counts."""
         self.outcome = self.fresh
         if (kept := context.get("task_state_store")) is not None:
             kept.set(OUTCOME, {"outcome": self.fresh, "packs": self.pack_names})
@@ -149,9 +149,9 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         return any(agent_of(self.agent).has_changed(lake, work) for work in all_work)
 
     def _end_other(self, lake: Lake, outcome: str, context: Any) -> None:
-        """Wait until a job of other packs, or of other files, has ended, hand over what it loaded, and forget it.
+        """Waits until a job with other packs, or other files, has ended, reports what it loaded, and forgets it.
 
-        It would otherwise work beside this one, and might replace an interval by what was there before.
+        Otherwise it would work beside this one, and might replace an interval by older files.
         """
         from airflow.sdk.exceptions import AirflowException
 
@@ -177,7 +177,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
 
 def _forget(kept: Any) -> None:
-    """Forget the job of a try, what Airflow keeps of its end, and its outcome; not what is to be announced."""
+    """Forgets the job of a try: the stored facts about its end, and its outcome, but not the results to
+    announce."""
     if kept is None:
         return
     handed_over = kept.get(tasks.UNANNOUNCED)

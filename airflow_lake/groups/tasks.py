@@ -42,7 +42,7 @@ PUT_OFF = "put_off"
 UNANNOUNCED = "unannounced"
 """The key of the XCom of a task `run`: results whose events it has not emitted.  Airflow forgets it in a retry."""
 MAX_PUT_OFF = 1000
-"""The most deferred pools that a report names; Airflow keeps what goes between tasks."""
+"""The most deferred pools that a report names; Airflow stores the values that tasks pass to each other."""
 
 
 def find(
@@ -85,10 +85,11 @@ def find(
 
 
 def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]]:
-    """Writes the packs of this work as objects of the lake with that name; returns what tasks pass on for each
-    pack.
+    """Writes the packs of this work as objects of the lake with that name.  Returns the values that tasks pass to
+    each other for each pack.
 
-    Each piece of work gets an identity of its own, so that a report takes no result of other work for it.
+    Each piece of work gets an identity of its own, so that a report does not confuse its result with that of
+    other work.
     """
     from msgspec.structs import replace
 
@@ -110,7 +111,7 @@ def named_lake(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> s
 
 
 def work_of(agent: str, packs: Packs, *, named: str, opened: Callable[[str], Lake] = open_lake) -> list[Any]:
-    """All the work of an agent in packs of the lake that the run has `named`; `opened` opens that lake.
+    """Returns all the work in these packs.  `named` is the lake that the run names; `opened` opens it.
 
     Raises InvalidInput if the packs are of another lake, NotFound, Corrupt, Unavailable.
     """
@@ -131,9 +132,10 @@ def work_of(agent: str, packs: Packs, *, named: str, opened: Callable[[str], Lak
 
 
 def check_lake(packs: Packs, *, named: str) -> None:
-    """Raises InvalidInput unless the packs are of the lake that the run has `named`.
+    """Raises InvalidInput unless the packs are of the lake `named`, which the run names.
 
-    In Airflow some people may edit what tasks pass on, but may not name a lake (`airflow_lake.allowed`).
+    In Airflow some people may edit the values that tasks pass to each other, but may not name a lake
+    (`airflow_lake.allowed`).
     """
     if other := next((pack["lake"] for pack in packs if pack["lake"] != named), None):
         raise InvalidInput(
@@ -143,7 +145,8 @@ def check_lake(packs: Packs, *, named: str) -> None:
 
 
 def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
-    """The pools that the task `find`, in the same mapped group as `task`, deferred; none if it failed."""
+    """Returns the pools that the task `find`, in the same mapped group as `task`, deferred; none if it
+    failed."""
     return list(task.xcom_pull(task_ids=find, key=PUT_OFF, map_indexes=task.map_index) or ())
 
 
@@ -284,7 +287,8 @@ def report(
     put_off: Sequence[Mapping[str, Any]] | None = None,
     answer: Any = None,
 ) -> dict[str, int]:
-    """The totals.  `put_off`: the pools that `find` deferred; `answer`: that of a person, if one was asked.
+    """Reports the results, and returns the totals.  `put_off`: the pools that `find` deferred; `answer`: that of a
+    person, if one was asked.
 
     Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
     """
@@ -310,7 +314,7 @@ def _each(results: Sequence[Any]) -> list[Any]:
 
 
 def announce(committed: Sequence[PoolEvent], request: Mapping[str, Any], events: Any) -> None:
-    """Emit each event of a pool's asset; `events` are those of an alias."""
+    """Emits each event of a pool's asset; `events` are those of an alias."""
     for event in committed:
         events.add(_asset_of(event.pool, request), extra=event.extra)
 
@@ -325,7 +329,7 @@ def announce_partitions(
     """Emits asset events of the pools to which the run committed: one for each partition with these keys.
 
     Without `keys` it is one event without a partition.  Returns the `outlets` that have events: for each other
-    one Airflow would make an event without a partition.
+    outlet Airflow would make an event without a partition.
     """
     announced = []
     for event in committed:
@@ -345,9 +349,10 @@ def _asset_of(pool: str, request: Mapping[str, Any]) -> Any:
 
 
 def unannounced(task: Any, run: str) -> list[PoolEvent]:
-    """The events of all tasks `run`, by its id, that are not emitted; `task` is the one that asks.
+    """Returns the events of all tasks `run`, by this task id, that are not emitted yet; `task` is the calling
+    task.
 
-    Raises Corrupt for values that are no events.
+    Raises Corrupt for values that are not events.
     """
     from log_lake.agents.agent import decoded
 

@@ -1,12 +1,12 @@
-"""A group of tasks as one transaction over pools: all that they write is visible at one moment, or nothing.
+"""A group of tasks as one transaction over pools: all its writes become visible at one moment, or none.
 
     with LakeTransaction(pools=["orders", "totals"]) as tx:
         load = LakeLoadOperator(task_id="load", pool_name="orders", files="...", transaction=tx.id)
         check = LakeQueryOperator(task_id="check", sql="...", must_hold=True, transaction=tx.id)
         load >> check
 
-`begin` is a setup, `end` its teardown; `commit` runs if each task of the block has succeeded.  If one fails or is
-skipped, `end` aborts.  docs/transactions.md says what a clear, a retry and a second run do.
+`begin` is a setup, `end` its teardown; `commit` runs if each task of the block has succeeded.  If one fails or
+is skipped, `end` aborts.  docs/transactions.md describes a clear, a retry and a second run.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from log_lake.lake.open_transactions import LONGEST, OPEN_FOR
 
 
 class LakeTransaction(TaskGroup):
-    """Tasks between `begin` and `commit`; `id` is the transaction that they write in.
+    """Tasks between `begin` and `commit`; `id` is the transaction in which they write.
 
-    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay open
-    for `open_for` seconds, also while it waits for a person; then the retention agent ends it.
+    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay
+    open for `open_for` seconds, also while it waits for a person; then the retention agent ends it.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ RUN = "airflow:{dag}:{run}:{group}"
 
 
 class LakeTransactionOperator(LakeOperator):
-    """Shared: the work is on no single pool."""
+    """The base of the three operators; its work belongs to no single pool."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(pool_name="", **kwargs)
@@ -32,9 +32,9 @@ class LakeTransactionOperator(LakeOperator):
 class LakeBeginOperator(LakeTransactionOperator):
     """Begins a transaction in these pools, and returns its id.
 
-    If the run has committed before, it is skipped, and so are the tasks after it.  What an earlier try began,
-    and did not commit, is aborted.  `inside`: the tasks that work in the transaction.  None of them may have ended
-    before: what it wrote was in a transaction that is gone.
+    If the run has committed before, this task is skipped, and so are the tasks after it.  A transaction that an
+    earlier try began and did not commit is aborted.  `inside`: the tasks that work in the transaction.  None of
+    them may have ended before, because its writes were in a transaction that is gone.
     """
 
     template_fields: Sequence[str] = ("lake", "message")
@@ -77,7 +77,7 @@ class LakeBeginOperator(LakeTransactionOperator):
         return transaction.id
 
     def _check_cleared(self, task: Any) -> None:
-        """Raises InvalidInput if Airflow would begin anew, but not do the work of each task inside again."""
+        """Raises InvalidInput if Airflow would begin a new transaction without repeating each task inside."""
         from lake_core.errors import InvalidInput
 
         for one in self.inside:
@@ -89,7 +89,7 @@ class LakeBeginOperator(LakeTransactionOperator):
                 )
 
     def _abort_earlier(self, lake: Lake, token: str) -> None:
-        """Aborts what this run began and did not commit."""
+        """Aborts a transaction that this run began and did not commit."""
         from lake_core.errors import Conflict
         from log_lake.lake.open_transactions import transactions
 
@@ -143,7 +143,7 @@ class LakeCommitOperator(LakeTransactionOperator):
         return {"id": result.id, "versions": result.versions, "repeated": result.repeated}
 
     def _announce(self, versions: Mapping[str, int], context: Context) -> None:
-        """An event for each pool that has changed, and none for the others."""
+        """Emits an event for each pool that has changed, and none for the others."""
         from airflow_lake.assets import withhold
 
         withhold(self, [asset for pool, asset in self.assets.items() if pool not in versions])

@@ -4,8 +4,8 @@
         LakeUpkeep(LakeConfig(lake="lake_default"))
 
 The agents run in parallel: none conflicts with another, nor with a load.  Each looks at a pool before it starts
-Spark. Only the tombstones agent waits for the compact agent, which removes deleted records when it merges.  In
-parallel both would rewrite the same objects, and one of them in vain.
+Spark.  Only the tombstones agent waits for the compact agent, which removes deleted records when it merges.  In
+parallel both would rewrite the same objects, and one of them would lose its work.
 
 If the config names pools, the group also works on the lake's own pools, because each of its runs adds to
 `$jobs`.

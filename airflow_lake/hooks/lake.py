@@ -62,7 +62,7 @@ class LakeHook(BaseHook):
         return self.get_lake()
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the lake opens; and what it holds, or why it does not open.
+        """Returns whether the lake opens, and what it contains, or why it does not open.
 
         The Spark connection that it names must exist, but Spark itself is not contacted.
         """
@@ -100,10 +100,11 @@ def spark_of(conn_id: str, name: str, *, conf: Mapping[str, str]) -> Iterator[An
 
 
 def _connection(conn_id: str, kind: str) -> Any:
-    """The connection as Airflow keeps it.  Raises InvalidInput if there is none; `kind` is what it might be.
+    """Returns the connection as Airflow stores it.  Raises InvalidInput if there is none; `kind` is the expected
+    type.
 
-    Airflow says of a variable that it cannot parse that there is no connection.  The value may hold a secret, and
-    is not repeated.
+    For a variable that it cannot parse, Airflow says that there is no connection.  The value may hold a secret,
+    and is not repeated.
     """
     from lake_core.errors import InvalidInput
 

@@ -61,7 +61,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
     template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf", "transaction")
     works_in_transaction: ClassVar[bool] = False
     agent: ClassVar[str] = ""
-    """The agent whose work the operator does; "" if its transactions say what it did, as those of loads do."""
+    """The agent whose work the operator does; "" if its transactions show what it did, as those of loads do."""
     outlets: list[Any]
     ui_color: ClassVar[str] = "#d9ecf2"
     operator_extra_links = LINKS
@@ -154,9 +154,9 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         )
 
     def join(self) -> None:
-        """From now on works on the branch of the transaction, if the task is in one.
+        """Makes the task work on the branch of the transaction, if it is in one.
 
-        Raises NotFound, Conflict (it was ended), Unavailable.
+        Raises NotFound, Conflict (the transaction was ended), Unavailable.
         """
         if self.transaction and self.pool_name:
             lake = self.get_lake()

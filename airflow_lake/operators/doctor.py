@@ -40,7 +40,7 @@ class LakeDoctorOperator(LakeOperator):
         self.pools = given.texts(self.pools, "pools", task=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """None: it reads no records."""
+        """Returns nothing: it reads no records."""
         return []
 
     def act(self, context: Context) -> dict[str, Any]:

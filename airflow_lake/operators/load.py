@@ -1,4 +1,4 @@
-"""Load files into a pool as one transaction, once however often the task is tried."""
+"""Loads files into a pool as one transaction, exactly once, however often the task is tried."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 class LakeLoadOperator(LakeFilesOperator):
-    """Load `files` into a pool.
+    """Loads `files` into a pool.
 
-    On Spark; with `on_spark=False` in the task itself, for small files.  If something was committed, the task emits
-    an event of the pool's asset (`lake_asset`); with `partitions`, one for each of them.  The pool and the lake
-    must not be templates then, because Airflow must know the asset when it parses the file.
+    The load runs on Spark; with `on_spark=False` in the task itself, for small files.  If something was
+    committed, the task emits an event of the pool's asset (`lake_asset`); with `partitions`, one for each of
+    them.  The pool and the lake must not be templates then, because Airflow must know the asset when it parses
+    the file.
     """
 
     def __init__(self, *, on_spark: bool = True, **kwargs: Any) -> None:
@@ -31,7 +32,7 @@ class LakeLoadOperator(LakeFilesOperator):
         self.add_outlets(is_known=self.partitions is not None)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was loaded: version, transaction_id, records, objects, ..."""
+        """Returns the result: version, transaction_id, records, objects, ..."""
         lake = self.get_lake()
         files, manner = self.source_files(lake, context), self.manner(context)
         if not isinstance(files, list):

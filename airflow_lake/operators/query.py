@@ -1,4 +1,4 @@
-"""Ask a lake a question in SQL, for a check or a branch of a DAG."""
+"""Queries a lake by SQL, for a check or a branch of a DAG."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100
 MAX_BYTES = 1 << 20
-"""The maximum size of an answer as JSON, in bytes: Airflow keeps it in its database."""
+"""The most bytes of an answer as JSON: Airflow stores it in its database."""
 
 
 UNREAD = {
@@ -38,11 +38,12 @@ SHOWN = 2_000
 
 
 class LakeQueryOperator(LakeOperator):
-    """Run one SELECT over pools, as `lake query`; the result is a list of rows as plain values.
+    """Runs one SELECT over pools, as `lake query` does; the result is a list of rows as plain values.
 
-    Airflow keeps what goes between tasks, so an answer of more than `max_rows` rows, or of more than `MAX_BYTES`,
-    fails the task: aggregate, or add LIMIT.  With `must_hold=True` the task fails unless the answer is one row and
-    its first value is true, or a number other than 0 and NaN.  With `transaction` it sees what that has written.
+    Airflow stores the values that tasks pass to each other.  So an answer of more than `max_rows` rows, or of
+    more than `MAX_BYTES`, fails the task: aggregate, or add LIMIT.  With `must_hold=True` the task fails unless
+    the answer is one row and its first value is true, or a number other than 0 and NaN.  With `transaction` it
+    sees the writes of that transaction.
     """
 
     works_in_transaction: ClassVar[bool] = True
@@ -73,7 +74,7 @@ class LakeQueryOperator(LakeOperator):
         ]
 
     def _note(self, pool: Pool, view: View) -> None:
-        """Keep what is read, at its version."""
+        """Records which pool is read, at which version."""
         read = Effect(
             lake=self.lake_name,
             pool=pool.name,
@@ -86,7 +87,7 @@ class LakeQueryOperator(LakeOperator):
         self.effects = (*self.effects, read)
 
     def act(self, context: Context) -> list[dict[str, Any]]:
-        """The rows, by name of column; times and bytes are texts, as `lake query` prints them."""
+        """Returns the rows, by column name; times and bytes are texts, as `lake query` prints them."""
         import pyarrow as pa
 
         from lake_core.errors import InvalidInput

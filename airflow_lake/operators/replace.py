@@ -1,11 +1,11 @@
-"""Replace an interval of time, or a range of keys, of a pool by files, in one transaction.
+"""Replaces an interval of time, or a range of keys, of a pool by files, in one transaction.
 
 LakeReplaceOperator(task_id="day", pool_name="flights", files="s3://in/{{ ds }}/*.csv",
                     begin="{{ data_interval_start }}", end="{{ data_interval_end }}")
 
 The schedule of such a DAG must cut time into intervals (CronDataIntervalTimetable): with schedule="@daily" an
-interval of Airflow 3 is empty, and the task refuses it.  A run that is started by hand has an interval that is not
-the one of its date, and is refused unless the task says `by_hand=True` (`airflow_lake.interval`).
+interval of Airflow 3 is empty, and the task refuses it.  A run that is started by hand has an interval that is
+not the one of its date, and is refused unless the task says `by_hand=True` (`airflow_lake.interval`).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 class LakeReplaceOperator(LakeFilesOperator):
-    """Replace what a pool holds of an interval or a range; if `files` is left out: remove it.
+    """Replaces the records of a pool in an interval or a range; if `files` is left out, removes them.
 
-    With `missing="empty"` it is removed too if no file is there, as the intervals agent does.
+    With `missing="empty"` they are also removed if no file exists, as the intervals agent does.
 
-    Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
-    files.  Or `low` (inclusive), `high` (exclusive) and `where`, as for `lake replace`: then the task itself
-    does.
+    Give either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads
+    the files.  Or give `low` (inclusive), `high` (exclusive) and `where`, as for `lake replace`: then the task
+    itself reads them.
 
-    In a run that is of no schedule, no backfill and no asset, bounds or files of the run's interval are refused
-    unless `by_hand=True`.
+    In a run that was not started by a schedule, a backfill or an asset, bounds or files of the run's interval
+    are refused unless `by_hand=True`.
 
-    If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By default
-    these are the days or hours of the interval, in the zone of the schedule (`assets.partition_keys`).  If the
-    pool, the lake or the branch is a template, it is one event without a partition: Airflow does not know the asset
-    when it parses the file.
+    If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By
+    default these are the days or hours of the interval, in the zone of the schedule (`assets.partition_keys`).
+    If the pool, the lake or the branch is a template, it is one event without a partition: Airflow does not
+    know the asset when it parses the file.
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP, EMPTY)
@@ -115,9 +115,9 @@ class LakeReplaceOperator(LakeFilesOperator):
 
 
 def _interval(begin: str, end: str, *, zone: Any) -> Interval:
-    """The interval; a time without a zone is in UTC.
+    """Returns the interval; a time without a zone is in UTC.
 
-    Airflow gives the times of a run in UTC: these get the `zone` of the schedule, for keys that are days.
+    Airflow gives the times of a run in UTC; these are converted to `zone`, for keys that are days.
 
     Raises InvalidInput.
     """

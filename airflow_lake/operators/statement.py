@@ -55,7 +55,8 @@ class LakeStatementOperator(LakeOperator):
         return [Effect(lake=self.lake_name, pool=target.pool, branch=target.branch)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: `pool`, `branch`, `verb`, `version` (None if no record was met), `records` and so on."""
+        """Returns the result: `pool`, `branch`, `verb`, `version` (None if no record matched), `records` and so
+        on."""
         from log_lake.sql_writes import execute
 
         token = self.token_of(context, self.token)

@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from log_lake.coverage.coverage import Coverage
 
 SHOWN = 5
-"""Gaps that a look logs, the first."""
+"""How many gaps, from the first on, are logged at each look."""
 
 
 class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
-    """Wait until a branch of the pool holds every interval that ends by `until` (inclusive).
+    """Waits until a branch of the pool has every interval that ends by `until` (inclusive).
 
-    The intervals are those of the pool's settings, and begin with that of `since`; without it, with the first one
-    that the pool should hold, or does.  Both are times of ISO 8601; one without a zone is in the pool's zone.  The
-    sensor looks every five minutes (`poke_interval`), holds no worker in between (`mode`), and fails after
-    `timeout`, or at once if the key tells no times.  A store that does not answer is no gap: it looks again.
+    The intervals are those of the pool's settings, and begin with that of `since`; without `since`, with the
+    first one that the pool should have, or has.  Both are times of ISO 8601; one without a zone is in the
+    pool's zone.  The sensor looks every five minutes (`poke_interval`), holds no worker in between (`mode`),
+    and fails after `timeout`, or at once if the key has no times.  If the store does not answer, it looks again
+    later.
 
     The result: `pool`, `until`, `intervals` (their number), `version` (of the branch).
     """

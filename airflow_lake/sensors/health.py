@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class LakeHealthSensor(KeepsTexts, BaseSensorOperator):
-    """Wait until the doctor's verdict on these pools (none: all) is `until` or better.
+    """Waits until the doctor's verdict on these pools (none: all) is `until` or better.
 
-    It looks every five minutes (`poke_interval`), and holds no worker in between (`mode`).  A store that does not
-    answer is no verdict: it looks again.
+    It looks every five minutes (`poke_interval`), and holds no worker in between (`mode`).  If the store does
+    not answer, it looks again later.
     """
 
     template_fields: Sequence[str] = ("lake", "pools")

@@ -1,4 +1,4 @@
-"""The sensor that waits, without a worker, until one of its pools has a new transaction."""
+"""A sensor that waits, without a worker, until one of its pools has a new transaction."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from log_lake.lake.watch import WatchPosition
 
 BEGUN = "lake_begun"
-"""The name under which Airflow keeps, with the task, where its first try began: what is committed between two tries
-is new too."""
+"""The name under which Airflow stores, with the task, the position at which its first try began: a transaction
+that is committed between two tries is new too."""
 
 
 class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
-    """Wait for a transaction on the branch of one of the pools, later than version `after` of each.
+    """Waits for a transaction on the branch of one of the pools, later than version `after` of each.
 
-    Without `after`: later than what is there when its first try starts.  The result is the event: pool, version and
-    others.  The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.  It waits at least
-    for ten seconds (`triggers.transactions.REST`).  With `deferrable=False` it waits in the worker, as other
-    sensors of Airflow do (`mode`, `poke_interval`).
+    Without `after`, it waits for a transaction later than the versions when its first try starts.  The result
+    is the event: pool, version and others.  The task is deferred, so it needs Airflow's triggerer, and no
+    worker while it waits.  It waits at least ten seconds (`triggers.transactions.REST`).  With
+    `deferrable=False` it waits in the worker, as other sensors of Airflow do (`mode`, `poke_interval`).
     """
 
     template_fields: Sequence[str] = ("lake", "pools", "branch", "after")

@@ -1,11 +1,12 @@
-"""Which pools the triggers of one lake wait for, and from which positions; pure.
+"""Records which pools the triggers of one lake wait for, and from which positions; pure.
 
-All triggers of a lake in one triggerer share one loop, and this value.  A trigger adds its pools with the
-positions that it has seen; the loop looks from the oldest of them.  So some triggers get news that they have
-seen already, and each trigger ignores these (`is_new`).
+All triggers of a lake in one triggerer share one polling loop, and one `Interest`.  A trigger adds its pools
+with the positions that it has seen; the loop polls from the oldest of them.  So some triggers get news that
+they have already seen, and each trigger ignores these (`is_new`).
 
-A look that began before a trigger was added may start after the positions that this trigger has seen.  The
-trigger ignores such a look (`leaves_gap`).  The loop goes back, so a later look has everything.
+A poll that began before a trigger was added may start after positions that this trigger has seen, and so may
+skip news for it.  The trigger ignores such a poll (`leaves_gap`).  The loop goes back, so a later poll has
+everything.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Interest:
     _waiting: Counter[str] = field(default_factory=Counter)
 
     def add(self, positions: Mapping[str, WatchPosition]) -> None:
-        """One more trigger waits for these pools, from these positions on."""
+        """Adds a trigger that waits for these pools, from these positions on."""
         for pool, position in positions.items():
             present = self.positions.get(pool, position)
             if present.pool_id == position.pool_id:
@@ -35,7 +36,7 @@ class Interest:
             self._waiting[pool] += 1
 
     def remove(self, pools: Mapping[str, WatchPosition]) -> None:
-        """One trigger fewer waits for these pools."""
+        """Removes a trigger that waits for these pools."""
         for pool in pools:
             self._waiting[pool] -= 1
             if self._waiting[pool] <= 0:
@@ -43,7 +44,8 @@ class Interest:
                 self.positions.pop(pool, None)
 
     def advance(self, before: Mapping[str, WatchPosition], after: Mapping[str, WatchPosition]) -> None:
-        """A look went from `before` to `after`.  A pool that a trigger set back meanwhile keeps its position."""
+        """Records that a poll went from `before` to `after`.  A pool that a trigger set back meanwhile keeps its
+        position."""
         for pool, position in after.items():
             if self.positions.get(pool) == before.get(pool):
                 self.positions[pool] = position

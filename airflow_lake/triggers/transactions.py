@@ -38,23 +38,24 @@ T = TypeVar("T")
 PAUSE = 4.0
 """Seconds between two looks: with the look itself, an event comes within 5 s of its commit (decision 102)."""
 LEAST_PAUSE = 0.05
-"""Each look asks the store, and all triggers of the triggerer wait meanwhile."""
+"""The smallest pause: each look asks the store, and all triggers of the triggerer wait meanwhile."""
 
 REST = 10.0
-"""For triggers of deferred tasks.  Airflow 3.3.2 fails a task whose trigger fires before the scheduler has taken
-note that the task was deferred, which takes seconds on a busy machine."""
+"""Seconds that a trigger of a deferred task stays silent after its start.  Airflow 3.3.2 fails a task whose
+trigger fires before the scheduler has recorded that the task was deferred, which takes seconds on a busy
+machine."""
 
 KEPT = "lake_seen"
-"""The name under which Airflow keeps, with the asset, what was seen of a pool: `lake_seen:POOL`."""
+"""The name under which Airflow stores, with the asset, the last position of a pool: `lake_seen:POOL`."""
 
 
 class _Loop:
-    """What the triggers of one lake share: the lake, and their interest; one look at a time.
+    """What the triggers of one lake share: the lake, and their interest.  Only one look runs at a time.
 
     The lake is opened once, and again after it could not be read.
 
-    `lake_core` must be imported before (`_imported`): that takes seconds, in which no trigger of the triggerer runs
-    if a coroutine does it.
+    `_imported` must have imported `lake_core` before: the import takes seconds, and if a coroutine did it, no
+    trigger of the triggerer would run meanwhile.
     """
 
     def __init__(self, name: str) -> None:
@@ -74,7 +75,7 @@ class _Loop:
         return self._lake
 
     def look(self, positions: Mapping[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
-        """What is new after the positions, as `Watcher.look`."""
+        """Returns the news after the positions, as `Watcher.look` does."""
         from log_lake.lake.watch import Watcher
 
         if self._watcher is None:
@@ -82,15 +83,15 @@ class _Loop:
         return self._watcher.look(positions)
 
     def close(self) -> None:
-        """Open the lake anew for the next look: its connection may have other credentials by then."""
+        """Makes the next look open the lake again: its connection may have other credentials by then."""
         self._lake = self._watcher = None
 
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What one look found after the positions `before`.
+    """The result of one look after the positions `before`.
 
-    `keeps`: what triggers keep of it once Airflow has stored their events.
+    `keeps`: what triggers store of it once Airflow has stored their events.
     """
 
     news: Sequence[News]
@@ -98,13 +99,13 @@ class _Look:
     keeps: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     async def keep(self) -> None:
-        """Keep it."""
+        """Stores the positions."""
         for keep in self.keeps:
             await keep()
 
 
 async def _imported() -> None:
-    """Import, in a thread, what a loop needs."""
+    """Imports, in a thread, the modules that a loop needs."""
 
     def load() -> None:
         import airflow_lake.hooks.lake
@@ -114,10 +115,11 @@ async def _imported() -> None:
 
 
 async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
-    """What the look gives, in a thread; None if the lake cannot be read now: the caller looks again later.
+    """Runs the look in a thread.  Returns its result, or None if the lake cannot be read now: the caller looks
+    again later.
 
-    A store that is away, or a lake that is damaged, comes back while triggers wait; a trigger that ends fails its
-    sensor.  Raises InvalidInput (a name that means no lake), which waiting does not help.
+    A store that does not answer, or a damaged lake, may recover while triggers wait; a trigger that ends would
+    fail its sensor.  Raises InvalidInput for a name that is not a lake's, because waiting does not help.
     """
     from lake_core.errors import InvalidInput, LakeError
 
@@ -132,9 +134,9 @@ async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
 
 
 async def _looks(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
-    """What is new in the pools of the loop's interest, look by look, until the caller ends it.
+    """Yields the news in the pools of the loop's interest, look by look, until the caller ends it.
 
-    What a trigger missed comes before what was committed after it.
+    News that a trigger missed come before those committed after it.
     """
     while True:
         async with loop.turn:
@@ -155,27 +157,27 @@ async def _looks_kept(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
 
 
 class _Producer(SharedStreamProducer):
-    """The shared loop, as Airflow runs it: `advance` is told of each look whose events are stored."""
+    """The shared loop, as Airflow runs it: Airflow calls `advance` for each look whose events are stored."""
 
     def __init__(self, lake: str, pause: float) -> None:
         self._lake = lake
         self._pause = pause
 
     async def open_stream(self) -> AsyncIterator[tuple[_Look, _Look]]:
-        """The looks, each also as what `advance` is given."""
+        """Yields the looks, each twice: as the value, and as the argument for `advance`."""
         await _imported()
         async for look in _looks(_loop_of(self._lake, self._pause), self._pause):
             yield look, look
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Keep what was seen.  If an event of a look was not stored, nothing of the look is kept."""
+        """Stores the positions.  If an event of a look was not stored, none of its positions are."""
         for look, outcome in batch:
             if not outcome.failed:
                 await look.keep()
 
 
 _LOOPS: dict[Hashable, _Loop] = {}
-"""By the key of the shared stream; one for each lake and pause of this triggerer."""
+"""The loops by the key of the shared stream, one for each lake and pause of this triggerer."""
 
 
 def check_pause(pause: Any, *, who: str) -> None:
@@ -300,9 +302,10 @@ class TransactionTrigger(BaseEventTrigger):
                 yield event
 
     async def _begin(self, loop: _Loop) -> dict[str, WatchPosition]:
-        """Put the pools into the loop's interest; returns what this trigger has seen of each.
+        """Adds the pools to the loop's interest.  Returns the last position of each that this trigger has seen.
 
-        By what Airflow keeps, otherwise by `after`, otherwise now.  What was purged meanwhile is a look of its own.
+        It is the one that Airflow stores, otherwise the one in `after`, otherwise the present one.  News that
+        were purged meanwhile are a look of their own.
         """
         from log_lake.lake.watch import WatchPosition, begin, resume
 
@@ -333,7 +336,7 @@ class TransactionTrigger(BaseEventTrigger):
         return {**at, **{one.pool: seen[one.pool] for one in missed}}
 
     async def _kept(self, pool: str) -> Sequence[Any] | None:
-        """What Airflow keeps of the pool; None if this trigger watches no asset, or more than one."""
+        """Returns what Airflow stores for the pool; None if this trigger watches no asset, or more than one."""
         if self.asset_state_store is None:
             return None
         try:
@@ -373,12 +376,12 @@ def _is_position(value: Any) -> bool:
 
 
 async def _until(moment: float) -> None:
-    """Wait until the monotonic clock says so."""
+    """Waits until the monotonic clock reaches `moment`."""
     await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
 
 def _later(seen: WatchPosition, position: WatchPosition) -> WatchPosition:
-    """The later of two positions; a pool that was made again begins anew."""
+    """Returns the later of two positions; for a pool that was made again, the new one."""
     return position if position.pool_id != seen.pool_id or position.version > seen.version else seen
 
 

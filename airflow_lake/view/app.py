@@ -47,7 +47,7 @@ REFUSED = {
 }
 LINK = '<a href="../" target="_top">Airflow</a>'
 REFUSAL = f'<!doctype html><html lang="en"><title>Lake</title><p>{{}} {LINK}</p></html>'
-"""What a person sees who opens the page by its address, such as the link of a task."""
+"""The page for a person who opens the page by its address, such as the link of a task, without the right to."""
 
 
 def may_start(user: BaseUser, dag_id: str) -> bool:

@@ -60,10 +60,10 @@ COLUMNS = T.StructType(
 )
 
 OPENING = 1 << 20
-"""Opening an object costs a task as much as reading this many bytes."""
+"""Opening an object costs a task as much as reading so many bytes."""
 
 Explain = Callable[[ObjectMissing], LakeError]
-"""The error for an object (its id) that is not on the store."""
+"""A function that returns the error for an object (by its id) that is not on the store."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class RangeDelete:
-    """A delete, as a condition; None: of all records."""
+    """A delete, as a condition; None means that it deletes all records."""
 
     version: int
     seq: int
@@ -119,7 +119,7 @@ def change_schema(records: T.StructType, *, pool_name: str) -> T.StructType:
 def plan_changes(
     source: ChangeSource, changes: Sequence[Inserted | Deleted], *, task_size: int
 ) -> list[ChangesPartition]:
-    """The changes in runs, each about as many bytes as one task takes."""
+    """Divides the changes into runs; each run has about as many bytes as one task reads."""
     runs: list[list[ObjectChange | RangeDelete]] = []
     size = 0
     for change in changes:
@@ -169,7 +169,7 @@ def read_changes(
 
 
 def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Table, str | pa.ChunkedArray]]:
-    """The records of an object in the schema of the changes, and what kind of change each is."""
+    """Yields the records of an object in the schema of the changes, and the kind of change of each."""
     has_markers = source.kind == "upsert"
     fields = {name for mark in change.own if mark.condition for name in top_level(mark.condition)}
     names = dict.fromkeys(
@@ -201,7 +201,7 @@ def _with_markers(table: pa.Table) -> pa.Table:
 
 
 def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:
-    """The tombstone as one that hides every record in its range for which its condition holds."""
+    """Returns the tombstone as one that hides every record in its range that fulfils its condition."""
     return Tombstone(
         mark.tombstone,
         change.version,

@@ -119,7 +119,7 @@ def _received(array: pa.Array, field: pa.Field, path: tuple[str, ...]) -> tuple[
 
 
 def _check_calendar(array: pa.Array, path: tuple[str, ...]) -> None:
-    """Raise InvalidInput for a date or a time outside of the years 1 to 9999."""
+    """Raises InvalidInput for a date or a time outside of the years 1 to 9999."""
     if pa.types.is_date32(array.type):
         days, low, high = array.cast(pa.int32()), FIRST_DAY, LAST_DAY
     elif pa.types.is_timestamp(array.type):
@@ -146,7 +146,7 @@ def _shown(path: tuple[str, ...]) -> str:
 
 
 def _texts(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
-    """Variants as typed JSON; a variant that is null is no value, as everywhere in the lake."""
+    """Returns variants as typed JSON; a null variant becomes null, as everywhere in the lake."""
     valid = array.is_valid()
     present = array.filter(valid) if array.null_count else array
     parts = zip(present.field("value").to_pylist(), present.field("metadata").to_pylist(), strict=True)

@@ -51,11 +51,11 @@ READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBa
 CHANGES = ("changes", "since", "until", "branch", "columns")
 """The options of a batch read of changes."""
 LEASE_FOR = "6h"
-"""How long the lease of a read lives, unless the option leaseFor says otherwise."""
+"""How long the lease of a read lives by default (option leaseFor)."""
 POOLS_KEPT = 8
-"""Pools that a thread keeps open.  What each takes is its state, and a few footers."""
+"""Pools that a thread keeps open.  Each takes the memory of its state, and of a few footers."""
 META = "meta."
-"""Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
+"""The prefix of options that are metadata of the transaction; Spark gives their names in lower case."""
 
 WRITE = ("branch", "message", "token", "schema", "meta.NAME")
 REPLACE = ("from", "to", "where")
@@ -101,7 +101,7 @@ def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> No
 def check_not_bulk(options: Options) -> None:
     """Raises InvalidInput for a bulk import by Spark's writer.
 
-    Spark lets no data source in Python order the records of a write.
+    Spark does not let a data source in Python order the records of a write.
     """
     for name in ("bulk", "ranges"):
         if name in options:
@@ -149,10 +149,10 @@ def selected(schema: pa.Schema, options: Options) -> pa.Schema:
 
 
 def open_view(options: Options, *, pool_id: str = "") -> View:
-    """The pool at the revision that a read names.  Raises what `Lake.open` and `Pool.at` raise.
+    """Returns the pool at the revision that a read names.  Raises what `Lake.open` and `Pool.at` raise.
 
-    `pool_id`: the id of the pool that had the name when the read began; by now the pool may have another name,
-    or another pool its name.
+    `pool_id`: the id of the pool that had the name when the read began; meanwhile the pool may have been
+    renamed, or another pool may have its name.
     """
     return _pool_and_view(options, pool_id)[1]
 
@@ -205,7 +205,8 @@ def open_pool(options: Options, *, what: str, pool_id: str = "") -> Pool:
 
 
 class _Opened(threading.local):
-    """The pools that a thread used last, by where they are; a thread has its own, so no two share a history."""
+    """The pools that a thread used last, by their places.  Each thread has its own, so no two share a
+    history."""
 
     def __init__(self) -> None:
         self.pools: OrderedDict[tuple[str, ...], Pool] = OrderedDict()
@@ -215,10 +216,11 @@ _OPENED = _Opened()
 
 
 def _again(pool: Pool) -> Pool:
-    """The pool as this thread opened it before, if that is the same; it has the state and the footers in memory.
+    """Returns the pool as this thread opened it before, if it is the same one; its state and footers are in
+    memory.
 
-    Opened anew, a pool folds every entry since its last checkpoint, and a point read reads the footer of its object
-    (decision 121).
+    A newly opened pool folds every entry since its last checkpoint, and a point read reads the footer of its
+    object (decision 121).
     """
     place = (
         pool.store.uri,
@@ -237,7 +239,7 @@ def _again(pool: Pool) -> Pool:
 
 
 def _writer(pool: Pool) -> tuple[object, ...]:
-    """What of a pool goes into transactions."""
+    """Returns the parts of a pool that become part of its transactions."""
     context = pool.context
     return context.author, context.format_version, dict(context.metadata)
 

@@ -119,7 +119,8 @@ def check_columns(
 def split_tasks(
     view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
 ) -> list[KeyRange]:
-    """The key ranges for about this many tasks, or for fewer if there are few bytes; cut at split points first."""
+    """Returns the key ranges for about so many tasks, or for fewer if there are few bytes; cut at split points
+    first."""
     names = None if only is None else frozenset(only)
     references = among(view.references_in(key_range), names)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)

@@ -34,7 +34,7 @@ class LakeDataSource(DataSource):
     """
 
     _told: pa.Schema | None = None
-    """The columns that `schema` said, in the lake's types."""
+    """The columns that `schema` returned, in the lake's types."""
 
     @classmethod
     def name(cls) -> str:
@@ -60,7 +60,7 @@ class LakeDataSource(DataSource):
         return view.config.name, result_schema(view.plan(columns=opts.columns(self.options)))
 
     def _changes(self) -> tuple[str, pa.Schema]:
-        """The name of the pool, and the columns of the records that its changes may give."""
+        """Returns the name of the pool, and the columns of the records in its changes."""
         pool = opts.open_pool(self.options, what="changes of")
         after, until = part_of_history(pool, self.options)
         return pool.name, schema_of_changes(self.options, pool, after=after, until=until)

@@ -1,17 +1,19 @@
-"""The columns of a stream and of changes, and the schema in which the records of a batch are read (decision 125).
+"""Decides the columns of a stream and of changes, and the schema in which the records of a batch are read
+(decision 125).
 
-What a stream gives may be older than the pool's newest state: a load that was reverted, or whose records are
-removed by now, and the state at the beginning of a history.  It may have columns and kinds of values that the
-newest state does not have any more, or fewer kinds than that.
+A stream may deliver records that are older than the pool's newest state: a load that was reverted, or whose
+records are removed by now, and the state at the beginning of a history.  Such records may have columns and
+kinds of values that the newest state does not have any more, or fewer kinds.
 
     a stream        has the columns of the newest state, as a batch read has: Spark asks a source for its columns
-                    and does not say that it wants a stream.  What that state lacks is left out, with a warning
-    changes         have the columns of all that they may give, since the option tells what is asked for: a delete
+                    without saying that it wants a stream.  Columns that this state lacks are left out, with a
+                    warning
+    changes         have the columns of all records in them, because the option shows what is requested: a delete
                     may name any of them in its condition
-    .schema(...)    has what the user chose, of all that the batch has
+    .schema(...)    has the user's columns, chosen among all that the batch has
 
-In the first two a transaction that changes the columns of the newest state stops the stream with an error.  A
-stream that is started again has them.
+In the first two cases a transaction that changes the columns of the newest state stops the stream with an
+error.  A stream that is started again has the new columns.
 """
 
 from __future__ import annotations
@@ -40,14 +42,17 @@ log = logging.getLogger(__name__)
 
 
 def state_at(pool: Pool, feed: Feed, version: int) -> View:
-    """The state with which a reader of the feed begins, if it replaces all transactions up to a version."""
+    """Returns the state with which a reader of the feed begins, if it replaces all transactions up to a
+    version."""
     return replace(pool.at(str(version)), branch=feed.branch)
 
 
 def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: int) -> pa.Schema:
-    """The columns that the options choose of all that the changes after a version up to another may give.
+    """Returns the columns that the options choose among all columns of the changes after one version up to
+    another.
 
-    After 0 they begin with the history; the newest state counts too.  Raises InvalidInput for an unknown column.
+    After 0 they begin with the history; the newest state counts too.  Raises InvalidInput for an unknown
+    column.
     """
     feed = pool.feed(opts.branch_name(options))
     view = pool.at(feed.branch)
@@ -55,7 +60,8 @@ def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: i
 
 
 def _ever_given(pool: Pool, feed: Feed, view: View, *, after: int, until: int) -> pa.Schema:
-    """The united schema; reads the journal only if the branch ever had more than its newest state has."""
+    """Returns the united schema; reads the journal only if the branch ever had more columns than its newest
+    state."""
     ever = [view.state.schema(id) for id in view.snapshot.schemas_ever(view.sub_pool)]
     if unite_schemas([view.schema, *ever]).equals(view.schema, check_metadata=True):
         return view.schema

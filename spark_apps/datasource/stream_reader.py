@@ -115,7 +115,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         task_size: int = TASK_SIZE,
         pool_id: str = "",
     ) -> None:
-        """`pool_id`: of the pool that the changes are of, whatever it is called now; by default the name tells."""
+        """`pool_id`: the id of the changes' pool, even if it was renamed; without it the name decides."""
         opts.check_names(options, opts.READ_STREAM, what="a stream")
         self._options, self._pool_id = options, pool_id
         self._schema = schema
@@ -171,7 +171,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(self._most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on, this run does not deliver what is committed later."""
+        """Makes this run ignore everything that is committed later."""
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
@@ -193,7 +193,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if end <= at else self._offset(end, since=start["since"])
 
     def _hold(self, version: int) -> None:
-        """Hold what was committed after a version, if the option says so."""
+        """Holds, by a lease, everything that was committed after a version, if the option says so."""
         if not self._is_leased:
             return
         if self._lease is None:
@@ -262,7 +262,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [*opening, *self._objects(brought, view, schema)]
 
     def _state(self, view: View, schema: pa.Schema) -> list[StatePartition]:
-        """A state in place of all transactions before it."""
+        """Returns tasks that read a state in place of all transactions before it."""
         spans = split_tasks(view, EVERYTHING) if view.references else []
         place = (view.store.uri, view.config.id)
         return [StatePartition(*place, view.version, view.now, schema, span) for span in spans]

@@ -1,9 +1,10 @@
-"""Converting records from the lake to Spark: to the Arrow form of a schema, the pool's own or a user's.
+"""Converts records from the lake to Spark: to the Arrow form of a schema, the pool's own or a user's.
 
 A user's schema may choose columns, leave fields of records out, and ask for another type if that type holds
-every value: a wider or narrower integer, a number as decimal, an integer, date or boolean as text.  Two casts
-round, since that is what the types mean: to float and to double.  Every other cast is refused, because engines
-disagree about it (is a number a time in seconds or microseconds?); Spark can cast what it has read.
+every value: a wider or narrower integer, a number as decimal, an integer, date or boolean as text.  Only the
+casts to float and to double round, because these types imply it.  Every other cast is refused, because engines
+disagree about it (is a number a time in seconds or microseconds?); Spark can cast the values after it has read
+them.
 
 Times finer than a microsecond become the microsecond before them, also before 1970.
 """

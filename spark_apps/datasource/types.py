@@ -71,7 +71,7 @@ def _spark_type(field: pa.Field) -> T.DataType:
 
 
 def _carried(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type in which Spark takes a plain type."""
+    """Returns the Arrow type in which Spark accepts a plain type."""
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
     if pa.types.is_uint64(kind):

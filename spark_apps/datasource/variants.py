@@ -41,7 +41,7 @@ def text_of_variant(value: bytes, metadata: bytes) -> str | None:
 
 
 class _Builder(VariantBuilder):
-    """Spark's own, which knows plain JSON only."""
+    """Spark's own builder, which accepts plain JSON only, extended by the lake's classes."""
 
     def _process_parsed_json(self, parsed: Any) -> None:
         if not (isinstance(parsed, dict) and len(parsed) == 1):

@@ -64,7 +64,7 @@ from spark_apps.datasource.names import check_apart, check_known, check_known_in
 log = logging.getLogger(__name__)
 
 QUERY_ID = "sql.streaming.queryId"
-"""The local property by which Spark tells the tasks of a stream which query they are of."""
+"""The local property that gives the tasks of a stream the id of their query."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def built(
 
 
 def blocks_of(work: WriteWork, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
-    """The records of the batches as a load takes them.  Raises InvalidInput."""
+    """Yields the records of the batches in the form that a load accepts.  Raises InvalidInput."""
     declared = Settings(work.config.settings).declared
     for batch in batches:
         records = declared_columns(from_spark(batch), declared, source="the data frame")
@@ -229,10 +229,10 @@ def commit_objects(
     is_checked: bool = True,
     misfits: Misfits | None = None,
 ) -> LoadResult:
-    """Commit the objects of a write; what is repeated is logged.
+    """Commits the objects of a write; logs if it is a repetition.
 
-    `is_checked`: a write in which no record has the key is refused (the setting nokey), and a repeated write of
-    other data, as far as counts tell.  Raises what `Branch.commit` raises.
+    `is_checked`: refuses a write in which no record has the key (the setting nokey), and a repeated write of
+    other data, as far as counts show it.  Raises what `Branch.commit` raises.
     """
     if is_checked and objects and all(one.sub_pool == NOKEY for one in objects):
         _refuse_keyless(branch, "it is null in every record")
@@ -251,7 +251,8 @@ def commit_objects(
 
 
 def _refuse_keyless(branch: Branch, why: str) -> None:
-    """Raises InvalidInput, unless the pool accepts writes in which no record has the key, as for files."""
+    """Raises InvalidInput, unless the pool accepts writes in which no record has the key, as it does for
+    files."""
     if branch.key.fields and branch.settings["nokey"] == "fail":
         raise InvalidInput(
             f"the data frame: no record has the key field {branch.key.names[0]!r}; {why}; "
@@ -260,13 +261,14 @@ def _refuse_keyless(branch: Branch, why: str) -> None:
 
 
 def repeat(branch: Branch, first: LoadResult, *, token: str, records: int) -> None:
-    """Log that a write is repeated; raises InvalidInput if it has other records than the first, by their number."""
+    """Logs that a write is repeated.  Raises InvalidInput if it has another number of records than the
+    first."""
     check_same(first, token=token, records=records, exact=branch.rule.kind == "append")
     log.warning(repeated_line(first, pool_name=branch.config.name, token=token))
 
 
 def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) -> None:
-    """Raise InvalidInput for a write that cannot be done, before anything is written."""
+    """Raises InvalidInput for a write that is impossible, before anything is written."""
     opts.check_names(options, accepted, what="a write")
     if not schema.names:
         raise InvalidInput("the data frame has no columns; a record needs at least one")
@@ -275,7 +277,7 @@ def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) 
 
 
 def check_case(branch: Branch, schema: StructType, options: opts.Options) -> None:
-    """Raise InvalidInput for a name that the pool has in another case only."""
+    """Raises InvalidInput for a name that the pool has in another case only."""
     name, stored = branch.config.name, branch.revision().schema
     check_known(schema.names, _fields(branch, stored), options, pool_name=name)
     check_known_inside(schema, stored, options, pool_name=name)
@@ -337,7 +339,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
         repeat(self._branch, self._work, token=self._options["token"], records=records)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: the objects stay until there is a vacuum, and no transaction names them."""
+        """Does nothing: the objects stay until there is a vacuum, and no transaction names them."""
 
 
 class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
@@ -359,7 +361,7 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
             commit_tasks(self._branch, tasks, token=batch_token(tasks, batchId))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Nothing: the objects stay until there is a vacuum, and no transaction names them."""
+        """Does nothing: the objects stay until there is a vacuum, and no transaction names them."""
 
 
 def batch_token(tasks: list[WrittenPartition], batch: int) -> str:

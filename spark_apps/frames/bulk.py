@@ -55,6 +55,6 @@ def _partition(
     number: int,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[int, SortedPiece | Built]]:
-    """In a task: what the partition gives."""
+    """Runs in a task: yields the pieces and results of the partition."""
     for one in importing.give(worker, number, batches, bounds):
         yield number, one

@@ -117,7 +117,7 @@ def _merged(branch: Branch, frame: Any, options: opts.Options, *, deleted: str) 
 
 
 def _told(branch: Branch, done: Done, options: opts.Options) -> Done:
-    """The result; that it is one of before is logged."""
+    """Returns the result; logs if it is that of an earlier call."""
     if done.repeated:
         log.warning(repeated_line(done, pool_name=branch.config.name, token=options["token"]))
     return done

@@ -33,7 +33,8 @@ from spark_apps.frames.collect import check_frame, is_flat
 from spark_apps.spread import parallelism, passing_errors, spread_frame
 
 SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000
-"""A frame that Spark estimates at most so large is collected; if it has more records, tasks write it after all."""
+"""A frame that Spark estimates at most this large is collected on the driver; if it has more records than this,
+tasks write it after all."""
 
 
 def write(
@@ -81,10 +82,10 @@ def _ranges(options: opts.Options, *, bulk: bool, overwrite: bool) -> int | None
 
 
 def _collected(frame: Any) -> pa.Table | None:
-    """The records of a small frame; None if tasks must write it.
+    """Returns the records of a small frame; None if tasks must write it.
 
-    So it is over Spark Connect, which tells no estimate, and with a column of records, lists, maps or variants: of
-    these `toArrow` refuses some.
+    Tasks also write it over Spark Connect, which gives no estimate, and if a column has records, lists, maps or
+    variants: `toArrow` refuses some of these.
     """
     if not hasattr(frame, "_jdf") or not is_flat(frame.schema):
         return None
@@ -97,7 +98,7 @@ def _collected(frame: Any) -> pa.Table | None:
 
 
 def _build(work: WriteWork, partition: int, batches: Iterable[pa.RecordBatch]) -> list[WrittenObject]:
-    """In a worker: records count as arrived in the order of the partitions."""
+    """Runs in a worker: builds objects; records count as arrived in the order of the partitions."""
     return built(work, batches, first_ordinal=partition * ORDINALS_PER_UNIT)
 
 

@@ -1,16 +1,18 @@
-"""Which columns Spark's Parquet reader gives as the lake means them, and how they become columns of the pool.
+"""Decides which columns Spark's Parquet reader gives exactly as the lake means them, and how they become columns
+of the pool.
 
-Not by Spark's reader come: times of day, durations, nanoseconds and unsigned integers of 64 bits, whose types it
-does not have; fields of JSON, which are variants in Spark; fields of type null inside of lists and maps.
+Spark's reader does not read times of day, durations, nanoseconds and unsigned integers of 64 bits, because it
+does not have these types.  Nor does it read fields of JSON, which are variants in Spark, or fields of type null
+inside of lists and maps.
 
-A stored field becomes the pool's field by casts that lose nothing: to wider integers and decimals, from numbers to
-doubles that hold them, record by record and list by list.  A field that the object lacks is null.  Any other union
-of types (to JSON, to nanoseconds) is one that only the lake makes.
+A stored field becomes the pool's field by casts that lose nothing: to wider integers and decimals, from numbers
+to doubles that hold them, record by record and list by list.  A field that the object lacks is null.  Only the
+lake makes any other union of types (to JSON, to nanoseconds).
 
 The filters of a user's query are Spark's own, so here too Spark must push down only what loses no row
-(`predicates`).  Not pushed down, outside of lists and maps: floats; timestamps in milliseconds, since Spark cuts
-the other side to milliseconds too; and dates and instants of an object with values of October 1582.  Pure; called
-by `plan`.
+(`predicates`).  Outside of lists and maps, these are not pushed down: floats; timestamps in milliseconds,
+because Spark cuts the other side to milliseconds too; and dates and instants of an object with values of
+October 1582.  Pure; called by `plan`.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ from spark_apps.datasource.types import spark_schema
 from spark_apps.native.predicates import FIRST_MOVED, LAST_MOVED, guarded, quoted
 
 RESERVED = "_tmp_metadata_"
-"""Spark computes columns whose names begin so, instead of reading them."""
+"""A prefix of column names that Spark computes instead of reading."""
 
 
 class NotNative(Exception):
-    """Spark's Parquet reader cannot say it exactly; the message says why."""
+    """Spark's Parquet reader cannot express it exactly; the message says why."""
 
 
 def check_readable(field: pa.Field) -> None:
@@ -125,7 +127,7 @@ def _expression(column: str, stored: pa.Field | None, target: pa.Field, *, moved
 
 
 class _Guard(Enum):
-    """Whether a value is given so that Spark does not push it down: as its type needs it, with `moved`; or
+    """When a value is protected from being pushed down by Spark: as its type needs it, with `moved`, or
     never."""
 
     MOVED = "moved"

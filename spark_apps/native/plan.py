@@ -62,7 +62,7 @@ class NativeLimits:
     """Reads by Spark's reader: each is a branch of the query's plan."""
 
     ranges: int = 256
-    """Key ranges for the data source: each task is told those it reads."""
+    """Key ranges for the data source: each task gets those that it reads."""
 
     comparisons: int = 200
     """Comparisons in the condition of one read: Spark compiles them."""

@@ -36,14 +36,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class Empty:
-    """Whether the column is null; its answer is never null."""
+    """Whether the column is null; this predicate itself is never null."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Always:
-    """The same answer for every value of the column; null if the column is null, or if the answer is."""
+    """The same answer for every value of the column; null if the column or the answer is null."""
 
     path: Path
     answer: bool | None
