@@ -1,7 +1,7 @@
-"""Aligned text for people: a table's lines, cut to the width of a terminal; pure.
+"""Aligned text for people: the lines of a table, cut to the width of a terminal; pure.
 
-A pipe or a file gets every column whole.  For a terminal, first the widest columns are cut, to no less than
-`NARROWEST` letters; then columns on the right are left out, and the caller names them.
+A pipe or a file gets every column whole.  For a terminal, the widest columns are cut first, to `NARROWEST`
+letters at least.  If that is not enough, columns on the right are left out, and the caller names them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _line(widths: Sequence[int]) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text; if it is longer than `width`, its beginning and a mark."""
+    """Returns the text; if it is longer than `width`, its beginning and a mark."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 

@@ -12,11 +12,11 @@ from log_lake.agents.tombstones.plan import MAX_TOMBSTONES
 from log_lake.doctor.signs import PoolSigns
 
 SHORT_TAIL = 64
-"""Entries behind a checkpoint that cost a reader nothing to speak of, whatever their age."""
+"""Entries after a checkpoint that cost a reader almost nothing, so their age does not matter."""
 
 
 def depth_due(signs: PoolSigns) -> float | None:
-    """When more objects overlapped than the policy allows."""
+    """Returns since when more objects overlap than the policy allows."""
     allowed = signs.settings["compact.depth"]
     if signs.state is None or len(signs.state.arrivals) <= allowed:
         return None
@@ -71,7 +71,7 @@ def publication_due(signs: PoolSigns) -> float | None:
 
 
 def coverage_due(signs: PoolSigns) -> float | None:
-    """When the first interval that the pool lacks was to come."""
+    """Returns when the first missing interval was expected."""
     return signs.coverage.dues[0] if signs.coverage is not None and signs.coverage.dues else None
 
 
@@ -85,4 +85,4 @@ DUES: Mapping[str, Callable[[PoolSigns], float | None]] = {
     "retention": garbage_due,
     "erasure": erasure_due,
 }
-"""By the agent, or the part of one, whose work it is."""
+"""The functions by the agent, or the part of an agent, that does the work."""

@@ -30,7 +30,7 @@ from log_lake.lake.pool import Pool
 from log_lake.settings import Settings
 
 MEMORY = naming.quiet("doctor", "well")
-"""The name of what the doctor remembers: the pools that were well."""
+"""The name of the object in which the doctor remembers the pools that were well."""
 
 
 def examine(lake: Lake, pools: Sequence[str] = (), *, anew: bool = False, writes: bool = True) -> LakeHealth:
@@ -71,7 +71,7 @@ def examine(lake: Lake, pools: Sequence[str] = (), *, anew: bool = False, writes
 
 
 def _known(config: PoolConfig, pool: Pool, jobs: Sequence[Job], *, now: float) -> PoolSigns:
-    """The signs of a pool that was well, as far as they change without a write."""
+    """Returns the signs of a pool that was well, as far as they can change without a write."""
     failures: dict[str, LakeError] = {}
     parked: tuple[float, ...] = ()
     if ingests(pool):
@@ -91,7 +91,8 @@ def _stays_well(signs: PoolSigns) -> bool:
 
 
 def _written(configs: Sequence[PoolConfig], notes: Mapping[str, float]) -> float | None:
-    """When a pool that agents may work on was last written to; None if no such pool has a note."""
+    """Returns when a pool that agents may work on was last written to; None if no such pool has an activity
+    note."""
     return max(
         (
             notes[one.id]

@@ -28,12 +28,12 @@ ILL_AFTER = 7
 ERASED_WITHIN = 30 * DAY
 """Seconds in which an erasure must end: laws give about a month."""
 CLOCK_AHEAD = 900.0
-"""Seconds by which a writer's clock may be ahead: S3 refuses every request of a machine whose clock is wrong by as
-much (`journal.limits`)."""
+"""Seconds by which a writer's clock may be ahead.  S3 refuses every request of a machine whose clock is wrong by
+more (`journal.limits`)."""
 LEASE_HOLDS = 0.1
-"""The share of a pool's bytes that an old lease may keep beside them without a word."""
+"""If an old lease keeps removed objects of more than this share of a pool's bytes, the doctor reports it."""
 BEHIND_RUNS = 2
-"""Compactions one after another that leave a pool too deep: one may just have met many loads."""
+"""Compactions in a row that leave a pool too deep.  One alone may just have met many loads."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def paused_by(signs: PoolSigns, agent: str) -> str:
 
 
 def overdue(due: float, now: float, late: float) -> Severity | None:
-    """How bad it is that work is not done which was due; None if it is not late yet."""
+    """Returns how bad it is that due work is not done; None if it is not late yet."""
     if now - due <= late:
         return None
     return Severity.ILL if now - due > ILL_AFTER * late else Severity.ATTENTION

@@ -17,7 +17,7 @@ from log_lake.doctor.signs import LakeSigns
 from log_lake.settings import Settings
 
 APART = 60.0
-"""Seconds between two clocks that are worth a word (`journal.store_time`)."""
+"""If two clocks differ by more than these seconds, the doctor reports it (`journal.store_time`)."""
 
 
 SILENT = 300.0

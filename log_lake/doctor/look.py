@@ -137,7 +137,8 @@ def _coverage(pool: Pool, version: int, state: PoolState, *, now: float) -> Cove
 
 
 def _ahead(pool: Pool, version: int, state: PoolState, *, latest: float) -> float:
-    """By how many seconds the newest entry's time is later than the store's clock can have been when it came."""
+    """Returns by how many seconds the newest entry's time is later than any time that the store's clock can have
+    had when it got the entry."""
     if state.time / 1e6 <= latest:
         return 0.0
     entry = pool.history.journal.read(version)  # the state's time may be that of a checkpoint

@@ -18,11 +18,12 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class TailSigns:
-    """A journal behind its newest checkpoint, and at its old end.
+    """The entries of a journal after its newest checkpoint, and its oldest entries.
 
-    `entries` counts those after the checkpoint.  `first`: the time of the first of them; `full`: that of the one
-    at which their number makes a checkpoint due; None if there is no such entry.  `oldest`: the time of the oldest
-    entry of the journal, None if there is none.  `purgeable` counts entries that a purge may delete.
+    `entries` counts those after the checkpoint; `first` is the time of the first of them.  `full` is the time
+    of the entry with which there are so many that a checkpoint is due; None if there is no such entry.
+    `oldest` is the time of the journal's oldest entry, None if there is none.  `purgeable` counts entries that
+    a purge may delete.
     """
 
     entries: int = 0

@@ -27,7 +27,7 @@ def begin(
     where: str | None = None,
     keeps_history: bool = False,
 ) -> Receipt:
-    """The receipt of the pending erasure of these records, written now if there is none.
+    """Returns the receipt of the pending erasure of these records; writes one if there is none.
 
     Raises InvalidInput (nothing is written), NotFound, Corrupt, Unavailable.
     """
@@ -61,10 +61,10 @@ def begin(
 
 
 def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
-    """The records that an erasure of the newest state would erase.
+    """Returns the records that an erasure of the newest state would erase.
 
-    Raises InvalidInput: no records are named, a range whose key has another type or no known one, a condition that
-    does not fit the pool, a lake that has no vacuum.
+    Raises InvalidInput if no records are named, if a bound of the range has another type than the key or the
+    key's type is not known, if the condition does not fit the pool, or if the lake has no vacuum.
     """
     if key_range == EVERYTHING and where is None:
         raise InvalidInput(

@@ -1,8 +1,9 @@
 """Copies of objects beside published tables (`publish.types=text`), which readers of Iceberg read.
 
-A copy has what its object had when it was published.  If the erasure has searched that object and found no such
-record, the copy has none.  Otherwise the copy may have some until it is deleted: the pool is published again, and
-`vacuum.grace` passes.  A table outside of the pool's folder is not looked at (docs/erasure.md).
+A copy has the records that its object had when it was published.  If the erasure has searched that object and
+found no matching record, the copy has none.  Otherwise the copy may have some.  It is deleted after the pool
+was published again and `vacuum.grace` is over.  A table outside the pool's folder is not looked at
+(docs/erasure.md).
 
 Called by the run of an erasure, before it says that it is done, and by the check of its receipt.
 """
@@ -20,7 +21,10 @@ from log_lake.objects.copied import copied_id, tables_folder
 
 
 def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
-    """The id of the object, and the name on the store, of each copy beside the pool: one listing."""
+    """Lists the copies beside the pool: yields the id of each copied object, and the copy's name on the store.
+
+    Sends one listing.
+    """
     for info in pool.store.list(tables_folder(pool.config.id)):
         if (id := copied_id(info.name)) is not None:
             yield id, info.name
@@ -29,9 +33,10 @@ def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
 def held_copies(
     pool: Pool, receipt: Receipt, on_store: Callable[[], Iterable[ObjectInfo]]
 ) -> tuple[Held, ...]:
-    """The copies that may have such records: those of objects that are gone, or that the receipt has as erased.
+    """Returns the copies that may have matching records: their objects are gone, or the receipt names these as
+    erased.
 
-    `on_store` lists the pool's objects; it is asked only if there are copies.
+    `on_store` lists the pool's objects; it is called only if there are copies.
     """
     copies = list(copies_of(pool))
     if not copies:

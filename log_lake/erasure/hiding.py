@@ -1,7 +1,8 @@
-"""The tombstones of one erasure: they hide its records at once, on every branch, until no object holds them.
+"""The tombstones of one erasure.  They hide its records at once, on every branch, until no object holds them.
 
-The tombstones cover records that were written up to a version, and none that are loaded later.  They hold the
-erasure's condition, so they are forgotten in the end, when they hide nothing any more.
+The tombstones cover records that were written up to a version, and none that are loaded later.  They contain
+the erasure's condition, which may be personal data.  So they are removed at the end, when they hide nothing any
+more.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from log_lake.lake.pool import Pool
 log = logging.getLogger(__name__)
 
 FORGET_ROUNDS = 16
-"""Times that the tombstones are forgotten again because other writers change them."""
+"""How often the tombstones are removed again, because other writers change them meanwhile."""
 
 HIDES = "hide the records"
 """The message of the transactions that hide the records."""
 
 GOES_ON = "show that the journal goes on"
-"""The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
+"""The message of a transaction that hides nothing new.  It is committed so that a write is newer than an
+orphan."""
 
 
 NO_COUNTS: Mapping[str, str] = MappingProxyType({})
@@ -57,8 +59,8 @@ class OwnTombstones:
         return {METADATA: self.erasure_id}
 
     def hide(self, search: Search) -> None:
-        """Puts a tombstone onto each branch that may hold matching records which this erasure does not hide
-        yet."""
+        """Puts a tombstone onto each branch that may hold matching records, unless one of this erasure hides them
+        already."""
         loaded = self.pool.history.load_open()
         for name in sorted(loaded.state.branches):
             branch_state = loaded.state.branches[name]
@@ -79,7 +81,8 @@ class OwnTombstones:
             self._commit(name, loaded.version, id, actions, HIDES, counts)
 
     def write_once_more(self, target: Target) -> bool:
-        """Commits a tombstone again although everything is hidden: a write after the newest orphan.
+        """Commits a tombstone again although everything is hidden, so that a write is newer than the newest
+        orphan.
 
         Returns False if the erasure has no range.
         """
@@ -90,7 +93,7 @@ class OwnTombstones:
         return bool(sub_pools)
 
     def forget(self) -> None:
-        """Removes the tombstones of this erasure from every branch: they hold the condition, and hide nothing
+        """Removes the tombstones of this erasure from every branch: they contain the condition, and hide nothing
         any more.
 
         Raises Conflict if other writers keep changing them.
@@ -156,7 +159,7 @@ class OwnTombstones:
 
 
 def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
-    """Whether it hides the records of a reference up to a sequence, by age alone."""
+    """Returns whether the tombstone hides the records of a reference up to a sequence, judged by age alone."""
     first, end = tombstone.exactly or (0, tombstone.seq - 1)
     return (
         tombstone.sub_pool == reference.sub_pool

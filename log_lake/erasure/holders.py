@@ -50,8 +50,7 @@ class Holders:
         return [named(lease) for lease in self.leases.live if lease.note.version < removal.version]
 
     def of_referred(self, id: str) -> list[str]:
-        """The holders that will need the object after it is removed: its tags, and each reader that has a
-        lease."""
+        """Returns who will need the object after it is removed: its tags, and each reader that has a lease."""
         return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
 
     def readers_before(self, version: int) -> list[str]:
@@ -60,7 +59,7 @@ class Holders:
         return [named(lease) for lease in older]
 
     def writers_before(self, version: int) -> list[str]:
-        """Writers that began before a version, because their objects may hold records of that time."""
+        """Returns the writers that began before a version: their objects may hold records of that time."""
         begun = (one for one in self.leases.live if one.note.kind == WRITE and one.note.version < version)
         return [f"{named(lease)}, which may still write such records" for lease in begun]
 
@@ -96,7 +95,7 @@ def copy_words(name: str) -> str:
 
 
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
-    """How a person releases the object from this holder; `by` is as in a receipt."""
+    """Says how a person releases the object from this holder; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
     if kind is not None:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"

@@ -1,7 +1,7 @@
-"""Whether one object holds a matching record: its footer shows its range of keys; then its records are read.
+"""Finds whether one object holds a matching record: first by the range of keys in its footer, then by its records.
 
-It reads only the columns that show whether a record matches.  It needs nothing but the store and the target, so
-any process can answer.  Called by `search`, on any workers.
+It reads only the columns that show whether a record matches.  It needs only the store and the target, so any
+process can do it.  Called by `search`, on any workers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from log_lake.objects.read import DataObject
 from log_lake.workers import Worker
 
 HoldingAnswer = bool | Corrupt
-"""Whether an object holds such a record; or the reason why this is unknown: it is missing or damaged."""
+"""Whether an object holds a matching record; or the reason why this is unknown: it is missing or damaged."""
 
 
 def answer_of(target: Target, worker: Worker, located: Located) -> HoldingAnswer:
@@ -56,5 +56,5 @@ def holds_such(store: Store, target: Target, located: Located) -> bool:
 
 
 def _has_record(records: pa.Table) -> bool:
-    """Whether one of the records is no delete marker."""
+    """Returns whether there is a record that is not a delete marker."""
     return DELETED not in records.schema.names or not all(are_markers(records).to_pylist())

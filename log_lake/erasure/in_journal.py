@@ -1,9 +1,10 @@
-"""The inlined objects in what is stored of a pool's journal: its entries, checkpoints and requests.
+"""The inlined objects that the stored parts of a pool's journal contain: its entries, checkpoints and requests.
 
-The bytes of an inlined object lie in the entry of its transaction.  They stay there after a compaction has taken
-the object, until the entry is purged.  Every checkpoint that was written while a branch referred to the object has
-them too, and so may the request of a writer that died.  An erasure must look at all of these: what it leaves, a
-reader of the store could read.  Called by `run` and by `verify`.
+The bytes of an inlined object are in the entry of its transaction.  They stay there after a compaction has
+removed the object, until the entry is purged.  Every checkpoint that was written while a branch referred to the
+object has them too, and so may the request of a writer that died.  An erasure must look at all of these,
+because
+a reader of the store could read what it leaves.  Called by `run` and by `verify`.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class Inlined:
 
 
 def inlined_objects(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
-    """The inlined objects of entries up to version `until`, of checkpoints below it and of all requests, as far as
-    they may hold matching records, by range, statistics and age.
+    """Yields inlined objects that may hold matching records, by range, statistics and age.
 
-    Reads all of these.  Raises Corrupt if one is damaged, Unavailable.
+    Reads all entries up to version `until`, the checkpoints below it, and all requests.  Raises Corrupt if one
+    of them is damaged, Unavailable.
     """
     if pool.context.format_version < INLINES_SINCE:
         return
@@ -53,9 +54,9 @@ def inlined_objects(pool: Pool, target: Target, *, until: int) -> Iterator[Inlin
 
 
 def withdraw_expired(pool: Pool) -> None:
-    """Deletes requests that have expired: no writer commits them, and they may hold records.
+    """Deletes requests that have expired.  No writer commits these any more, and they may hold matching records.
 
-    One that cannot be decoded has expired if the time in its id is as old.  Raises Unavailable.
+    A request that cannot be decoded has expired if the time in its id is old enough.  Raises Unavailable.
     """
     if pool.context.format_version < INLINES_SINCE:
         return
@@ -82,9 +83,10 @@ def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
 def _of_actions(
     name: str, actions: Iterable[Action], target: Target, *, written: int = 0
 ) -> Iterator[Inlined]:
-    """The objects of actions, whose new records were written at the sequence `written` or later (0: not known).
+    """Yields the objects of actions.  Their new records were written at the sequence `written` or later (0: not
+    known).
 
-    A branch, a merge or a revert refers again to an object that is older than its entry.
+    The action of a branch, a merge or a revert may refer to an object that is older than its entry.
     """
     for action in actions:
         if not isinstance(action, AddObject | PutReference) or not action.data:
@@ -113,7 +115,8 @@ def _of_checkpoint(pool: Pool, target: Target, mark: Mark) -> Iterator[Inlined]:
 
 
 def _posted(name: str) -> int:
-    """When a request was posted, by the time in its id, in microseconds since 1970; 0 if that is no id."""
+    """Returns when a request was posted, by the time in its id, in microseconds since 1970; 0 if its name is not
+    an id."""
     try:
         return int(id_time(naming.request_id(name)).timestamp() * 1_000_000)
     except ValueError:

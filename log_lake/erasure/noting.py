@@ -49,7 +49,7 @@ class Notes:
         self._own |= set(by_id)
 
     def held_by_others(self) -> tuple[Held, ...]:
-        """Objects that another run of this erasure has named and that are on the store, because that run may be
+        """Returns objects that another run of this erasure has named and that are on the store: that run may be
         working on them.
 
         This run has not searched them.  Raises Corrupt, Unavailable.
@@ -61,7 +61,7 @@ class Notes:
         return tuple(Held(id, ANOTHER_RUN) for id in left)
 
     def _summed(self, objects: Iterable[Located]) -> list[ReceiptObject]:
-        """Those that are on the store or inlined, with their checksums."""
+        """Returns those of the objects that are on the store or inlined, with their checksums."""
         total = partial(summed_if_there, self.pool.config.id)
         all_summed = (self.workers.map(total, chunk, each=EACH, alone=ALONE) for chunk in chunks(objects))
         return [one for summed in all_summed for one in summed if one is not None]
@@ -134,7 +134,7 @@ def _described(version: int, transaction: Transaction) -> ReceiptTransaction:
 
 
 def _not_searched(state: PoolState, target: Target) -> dict[str, int]:
-    """The records of the sub-pools that hold some and were not looked at, over all branches."""
+    """Counts, over all branches, the records of each sub-pool that has records and was not searched."""
     counts = {}
     for sub_pool in SUB_POOLS if not target.sub_pool else ():
         records = sum(

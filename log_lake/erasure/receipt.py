@@ -211,10 +211,10 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
 
 
 def united(stored: Receipt, newer: Receipt) -> Receipt:
-    """The newer receipt, with objects and transactions that only the stored one names.
+    """Returns the newer receipt, with the objects and transactions that only the stored one names.
 
-    If a run is still working, the result is pending, even if another run stored that the erasure is done: the
-    running one may have found matching records again.
+    While a run still works, the result is pending, even if another run stored that the erasure is done: the
+    working run may have found matching records again.
     """
     objects = {
         name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
@@ -239,7 +239,7 @@ def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | N
 
 
 def summed(store: Store, pool_id: str, located: Located) -> ReceiptObject:
-    """The object with its checksum; reads it whole.  Raises ObjectMissing, Unavailable."""
+    """Returns the object with its checksum; reads the whole object.  Raises ObjectMissing, Unavailable."""
     object_id, data = located.object, located.data
     if data:
         return ReceiptObject(object_id, len(data), hashlib.sha256(data).hexdigest())

@@ -81,13 +81,15 @@ from log_lake.workers import Here, Workers
 log = logging.getLogger(__name__)
 
 ROUNDS = 16
-"""Times that the steps are repeated because writers bring such records back, or take what is to be rewritten."""
+"""How often the steps are repeated because writers bring matching records back, or replace objects that are to be
+rewritten."""
 
 REWRITES = 64
-"""Objects that are written again before they are committed, each on its own: what a kill repeats."""
+"""Objects that are rewritten before the first of them is committed, each alone.  After a kill, so many are
+repeated."""
 
 ALONE_BYTES = 64 << 20
-"""Bytes of objects that are written again without a task: that takes less time than Spark takes to start."""
+"""Bytes of objects that this process rewrites without a task, because starting Spark takes longer than that."""
 
 
 def erase(
@@ -149,9 +151,9 @@ class _Run:
         self.search = Search(pool, Target(pool.config), workers)  # `remove` begins with the fields of now
 
     def remove(self) -> None:
-        """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
+        """Changes the pool until no branch holds a matching record, and deletes the objects that may be deleted.
 
-        Raises Conflict if writers bring such records back all the time.
+        Raises Conflict if writers keep bringing matching records back.
         """
         for _ in range(ROUNDS):
             try:
@@ -166,7 +168,7 @@ class _Run:
         )
 
     def _round(self) -> bool:
-        """The steps once; whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
+        """Does the steps once; returns whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
         self._look_at_fields()
         end_committed(self.pool)
         self.own.hide(self.search)
@@ -213,7 +215,8 @@ class _Run:
         )
 
     def _forget_points(self) -> None:
-        """Remove the split points that may be keys of erased records: they were taken from keys of objects."""
+        """Removes the split points that may be keys of erased records, because they were taken from keys of
+        objects."""
         keys, loaded = self.target.range_in(""), self.pool.history.load_open()
         points = tuple(point for point in loaded.state.points if keys.contains(point))
         if points and self.receipt.erased and not self.receipt.sub_pool:
@@ -225,7 +228,7 @@ class _Run:
         return list(self.search.inlined(inlined_objects(self.pool, self.target, until=until)))
 
     def _end_held(self) -> Receipt:
-        """Write what holds such records."""
+        """Writes who holds objects with matching records."""
         by = ", ".join(dict.fromkeys(one.by for one in self.held))
         count = len({one.object for one in self.held if one.object})
         statement = (
@@ -240,16 +243,17 @@ class _Run:
 
     @property
     def receipt(self) -> Receipt:
-        """What is known so far."""
+        """The receipt with what is known so far."""
         return self.notes.receipt
 
     @property
     def target(self) -> Target:
-        """Which records are meant."""
+        """The matching records."""
         return self.search.target
 
     def _look_at_fields(self) -> None:
-        """Check the condition against the fields of now: a load may have brought values of another class."""
+        """Checks the condition against the newest fields, because a load may have brought values of another
+        class."""
         state = self.pool.history.load_open().state
         key_range, where = self.receipt.key_range, self.receipt.where
         target = replace(
@@ -260,7 +264,7 @@ class _Run:
             self.search = Search(self.pool, target, self.workers, named)
 
     def _rewrite(self) -> bool:
-        """Rewrite each reference whose object holds such a record; False if there is none."""
+        """Rewrites each reference whose object holds a matching record; returns False if there is none."""
         state = self.pool.history.load_open().state
         by_branch = self.search.in_branches(state)
         for name, references in by_branch.items():
@@ -289,7 +293,7 @@ class _Run:
                 commit(branch, work, [written], does="erases")
 
     def _without(self, branch: Branch, revision: Revision, reference: Reference) -> Rewriting:
-        """A reference of a branch that is to be written again without such records."""
+        """Returns the task that rewrites a reference of a branch without matching records."""
         sub_pool, target = reference.sub_pool, self.target
         work = begin_rewriting(
             branch,
@@ -306,7 +310,7 @@ class _Run:
         return replace(work, keeps=keeps, bounded=False, metadata=self.metadata)
 
     def _vacuum(self) -> None:
-        """Delete the objects that hold such records, except those that something may need."""
+        """Deletes the objects with matching records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
         names = self.search.on_store()
         state = self.pool.history.load_open().state
@@ -332,11 +336,12 @@ class _Run:
             vacuum(self.pool, plan=plan, grace=0.0, workers=self.workers)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
-        """Scan for orphans; if the scan waits for a write, make one and scan again.
+        """Scans for orphans.  If the scan must wait for a write, makes one and scans again.
 
-        The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
-        lost.  In a pool that is no longer written to, the erasure would wait forever (decision 84).  The scan
-        looks at every name if one of these is below an earlier scan or ahead of the clock (decision 155).
+        The scan leaves alone objects that are newer than the newest write, because the entry that committed
+        them may be lost.  If nothing was written to the pool any more, the erasure would wait forever (decision
+        84).  The scan looks at every name if one of these is below an earlier scan or ahead of the clock
+        (decision 155).
         """
         now, passed = first_id(self.pool.context.now()), state.removed.scanned
         every = any(not passed <= known_id(info) < now for info in uncommitted)
@@ -350,9 +355,11 @@ class _Run:
         self.waits_for = scanned.waits_for
 
     def _is_clean(self) -> bool:
-        """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
+        """Returns whether no branch holds a matching record, and every object with one is held; notes these in
+        `held`.
 
-        Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
+        Another writer may have moved a matching record since the vacuum, so all places are looked at in one
+        state.
         """
         names = self.search.on_store()  # before the state, which knows what was committed meanwhile
         loaded, leases = self.pool.history.load_open(), self.pool.leases()
@@ -385,7 +392,8 @@ class _Run:
         return True
 
     def _discard(self) -> None:
-        """Put onto the list of the removed what a tag held that is gone, and that no list knows any more."""
+        """Puts objects that only a deleted tag held, and that are on no list, onto the list of removed
+        objects."""
         loaded = self.pool.history.load_open()
         state = loaded.state
         ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
@@ -398,14 +406,16 @@ class _Run:
             self.pool.commit_actions((discard,), on=loaded.version, message=f"{self.reason}: released")
 
     def _was_committed(self, id: str) -> bool:
-        """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
+        """Returns whether a branch or a tag held the object in an earlier run.  Then no writer can commit it
+        anew."""
         return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
 
     def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[Located]:
         return [Located.of(reference) for _, reference in self.search.in_tags(state, names, now=now)]
 
     def _clean_since(self) -> int:
-        """The version from which on no branch shows such records: writers that begin later hold none."""
+        """Returns the version from which on no branch shows matching records: writers that begin later hold
+        none."""
         changes = [one.version for one in self.receipt.transactions if one.branch and one.removed]
         hides = [one.version for one in self.receipt.transactions if one.what.endswith(HIDES)]
         return max([*changes, *hides], default=0)

@@ -32,7 +32,8 @@ from log_lake.vacuum.orphans import iter_names, list_names, object_id
 from log_lake.workers import Workers
 
 AHEAD = 60.0
-"""Seconds: names of a later time than this from now are listed here, by one request, since there are hardly any."""
+"""Seconds.  Names whose time is more than this after now are listed by one request, because there are hardly
+any."""
 
 END = chr(0x10FFFF)
 """Greater than any name."""
@@ -41,15 +42,16 @@ CHUNK = 4_096
 """Objects that are searched at once: enough to keep a cluster busy, and few enough to hold in memory."""
 
 EACH, ALONE = 16, 32
-"""Objects that one task reads, so that a failed one repeats few; and objects that need no task."""
+"""Objects that one task reads, so that few are repeated if it fails; and objects that are read without a
+task."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TaggedObjects:
-    """What a tag keeps: references that may hold matching records, by statistics; and objects that no list
-    has."""
+    """What a tag keeps: references that may hold matching records, by statistics; and objects that are on no
+    list."""
 
     references: tuple[Reference, ...]
     unlisted: frozenset[str]
@@ -57,9 +59,9 @@ class TaggedObjects:
 
 @dataclass
 class Search:
-    """Finds out whether objects hold matching records; `answers` are the results so far.
+    """Finds out which objects hold matching records; `answers` are the results so far.
 
-    `named`: objects in which an earlier run found some.  `tagged`: what was read from tags so far.
+    `named`: objects in which an earlier run found matching records.  `tagged`: what was read from tags so far.
     """
 
     pool: Pool
@@ -82,9 +84,9 @@ class Search:
         return by_branch
 
     def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
-        """The references of a branch that may hold matching records, by statistics and age.
+        """Yields the references of a branch that may hold matching records, by statistics and age.
 
-        A merge gives records a new age, so for an object that is named already, age does not count.
+        A merge gives records a new age.  So the age of an object that an earlier run has named does not count.
         """
         references = self.target.references(state, branch)
         return (r for r in references if r.first_seq <= self.target.last or r.object in self.named)
@@ -104,10 +106,11 @@ class Search:
     def _tags(
         self, state: PoolState, unlisted: frozenset[str], *, now: float | None
     ) -> Iterator[tuple[str, TaggedObjects]]:
-        """What tags keep, each version read once in a search.
+        """Yields what tags keep.  A search reads each version once.
 
-        What comes to the store later is in no version that was read before.  What a list loses later, no live tag
-        of such a version keeps: a branch that is deleted leaves a tag of a version of its own.
+        An object that comes to the store later is in no version that was read before.  An object that a list
+        loses later is kept by no live tag of such a version: when a branch is deleted, it leaves a tag with a
+        version of its own.
         """
 
         def read(tagged: PoolState, branch: str) -> TaggedObjects:
@@ -121,15 +124,16 @@ class Search:
         return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
 
     def _unlisted(self, state: PoolState, names: list[ObjectInfo]) -> frozenset[str]:
-        """The objects on the store that no branch, list or vacuum knows: of tags, or never committed."""
+        """Returns the objects on the store that no branch, list or vacuum knows: only a tag has them, or no writer
+        committed them."""
         ids = {id for info in names if (id := object_id(info)) is not None}
         return unlisted_objects(state, ids) - state.removed.vacuumed()
 
     def removed(self, state: PoolState, *, now: float) -> list[str]:
-        """The objects on the list of removed objects that hold matching records.
+        """Returns the objects on the list of removed objects that hold matching records.
 
-        If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, it is
-        judged there, by age.  So an object that has only records of later versions stays.
+        If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, then its
+        age decides there, as for any reference.  So an object whose records are all of later versions stays.
         """
         removed = list(self._holding((id for id, _ in state.removed.items()), Located, self._may_hold))
         if not (removed and self.target.until):
@@ -138,13 +142,13 @@ class Search:
         return [id for id in removed if id not in needed]
 
     def begun(self, state: PoolState) -> list[str]:
-        """Objects with matching records in vacuums that have begun and not ended: no list has them, and they
-        must not be deleted yet."""
+        """Returns objects with matching records that interrupted vacuums have not deleted: they are on no list,
+        and must not be deleted yet."""
         return list(self._holding(sorted(state.removed.vacuumed()), Located, self._may_hold))
 
     def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
-        """Objects with matching records among the names on the store that no branch, tag, list or vacuum
-        knows."""
+        """Returns the objects with matching records, among these names on the store, that no branch, tag, list or
+        vacuum knows."""
         unknown = self._unlisted(state, names)
         if unknown:
             kept = self._tags(state, unknown, now=None)
@@ -153,11 +157,11 @@ class Search:
         return list(self._holding(infos, lambda info: Located(known_id(info)), self._may_hold))
 
     def inlined(self, objects: Iterable[Inlined]) -> Iterator[Inlined]:
-        """Those of the inlined objects in the journal that hold matching records."""
+        """Yields the inlined objects in the journal that hold matching records."""
         return self._holding(objects, lambda one: one.located, self._may_hold)
 
     def on_store(self) -> list[ObjectInfo]:
-        """Every name in the pool's folder of data objects, by name: one listing."""
+        """Lists every name in the pool's folder of data objects, in the order of the names."""
         soon = first_id(self.pool.context.now() + AHEAD)
         infos = list_names(self.pool, "", soon, self.workers)
         return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
@@ -165,7 +169,7 @@ class Search:
     def _holding(
         self, items: Iterable[T], locate: Callable[[T], Located], holds: Callable[[str], bool]
     ) -> Iterator[T]:
-        """The items whose objects hold such a record."""
+        """Yields the items whose objects hold a matching record."""
         for chunk in chunks(items):
             located = [locate(item) for item in chunk]
             new = {one.object: one for one in located if one.object not in self.answers}
@@ -176,14 +180,15 @@ class Search:
             yield from (item for item, one in zip(chunk, located, strict=True) if holds(one.object))
 
     def _holds(self, id: str) -> bool:
-        """The answer for an object that a branch needs.  Raises ObjectMissing, Corrupt."""
+        """Returns the answer for an object that a branch needs.  Raises ObjectMissing, Corrupt."""
         answer = self.answers[id]
         if isinstance(answer, Corrupt):
             raise answer
         return answer
 
     def _may_hold(self, id: str) -> bool:
-        """The answer for an object that no branch refers to: False if it is gone, True if it cannot be read."""
+        """Returns the answer for an object that no branch refers to: False if it is gone, True if it cannot be
+        read."""
         answer = self.answers[id]
         if isinstance(answer, Corrupt):
             # a damaged one may hold the bytes of such a record, and no branch needs it

@@ -102,7 +102,8 @@ class Target:
         return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers, *age]))
 
     def _goes_by_age(self, sub_pool: str) -> bool:
-        """Whether the sequence of a record tells if it is meant.  A combined one holds values of older ones too."""
+        """Returns whether the sequence of a record tells if it matches.  A combined record has values of older
+        ones too."""
         return bool(self.until) and self.rule(sub_pool).kind != "aggregate"
 
     def of_all_versions(self) -> Target:
@@ -131,8 +132,10 @@ class Target:
                     yield reference
 
     def fulfilled(self, table: pa.Table, sub_pool: str) -> Mask:
-        """For each record of a sorted table: whether it is in the range and fulfils the condition, delete
-        markers included."""
+        """Returns for each record of a sorted table whether it is in the range and fulfils the condition.
+
+        Delete markers can be among them.
+        """
         key, span = self.key(sub_pool), self.range_in(sub_pool)
         mask = np.zeros(table.num_rows, np.bool_)
         if not table.num_rows or span.empty:
@@ -186,7 +189,8 @@ def target_of(
 
 
 def _schemas(state: PoolState, sub_pool: str) -> list[str]:
-    """The schemas of all records that a condition may mean, by first use, then those of no branch any more."""
+    """Returns the schemas of all records that a condition may mean: by first use, then those that no branch uses
+    any more."""
     sub_pools = (sub_pool,) if sub_pool else ("", NOKEY)
     branches = [branch for _, branch in sorted(state.branches.items())]
     used = [id for branch in branches for name in sub_pools for id in branch.snapshot.schemas(name)]

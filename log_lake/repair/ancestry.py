@@ -1,17 +1,18 @@
-"""Which objects were merged into a compaction, if the objects in between cannot be read any more.
+"""Finds which objects were merged into a compaction, when the objects in between cannot be read any more.
 
-A compaction names its inputs.  If an input is gone or its footer is damaged, no file tells whether it was a load
-or the output of an earlier compaction; then the objects that this one had merged would count a second time.  The
-records tell: each record of a compaction carries the sequence and the ordinal of the object that it came from.
+A compaction names its inputs.  If an input is gone or its footer is damaged, no file tells whether it was a
+load or the output of an earlier compaction.  In the second case the objects that the earlier one merged would
+count twice. The records tell which case it is, because each record of a compaction carries the sequence and the
+ordinal of the object that it came from:
 
-- Two compactions that hold a record of the same sequence, ordinal and key hold the same record.  If all records of
-  one are in the other, it was merged; if some are, one of the two was never committed.
-- A load was merged if the records of one sequence and ordinal are all among its records.  Each sequence and ordinal
-  stands for one object.  If deletes or newer records left only some of them, a load that holds them and more is
-  taken, unless another one holds exactly them.
+- If two compactions hold a record of the same sequence, ordinal and key, it is the same record.  If one holds all
+  records of the other, the other was merged into it.  If it holds some of them, one of the two was never committed.
+- A load was merged if the compaction has all records of one sequence and ordinal, and these are the load's.  Each
+  sequence and ordinal stands for one object.  If deletes or newer records removed some of these records, a load
+  with these records and more is taken, unless another load has exactly these.
 
-Loads that the compaction is known to have merged get their sequence first.  Equal loads look alike: if one of them
-was merged and its object is gone, another one that counts may be taken for it.
+Loads that the compaction is known to have merged are matched first.  Equal loads cannot be told apart: if one
+of them was merged and its object is gone, another one that counts may be taken for it.
 
 Records are compared by the fields that have the same type in both.
 """
@@ -47,7 +48,7 @@ def merged_into(
     key: PoolKey,
     sound_loads: Iterable[Candidate],
 ) -> tuple[list[str], list[str]]:
-    """Which suspects have all their records in the holders, and which compactions share some of them.
+    """Returns the suspects whose records are all in the holders, and the compactions that share some of them.
 
     `holders`: the objects that count among the outputs of one compaction, and objects made from them.
     `sound_loads`: loads that this compaction is known to have merged.  Raises Corrupt, Unavailable.
@@ -82,7 +83,8 @@ def merged_into(
 
 
 def _taken(groups: dict[AncestrySource, Hashes], by_object: dict[str, Hashes]) -> list[str]:
-    """The objects whose records are those of a group; each group is taken once, and taken away."""
+    """Returns the objects whose records are those of a group; each group is used once, and removed from
+    `groups`."""
     taken: dict[str, None] = {}
     for exact in (True, False):
         for id, hashes in by_object.items():
@@ -163,7 +165,7 @@ def _hashed(table: pa.Table, names: list[str]) -> list[int]:
 
 
 def _is_part(part: Hashes, whole: Hashes) -> bool:
-    """Whether all values, as often as they occur, are among those of the whole; both are sorted."""
+    """Returns whether `whole` has all values of `part`, at least as often; both are sorted."""
     values, counts = np.unique(part, return_counts=True)
     low, high = np.searchsorted(whole, values, "left"), np.searchsorted(whole, values, "right")
     return bool(np.all(high - low >= counts))

@@ -22,7 +22,8 @@ ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
 
 
 def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
-    """What a checkpoint says wrongly about itself.  Raises CheckpointDamaged, CheckpointGone, Unavailable."""
+    """Yields what a checkpoint says about itself and is wrong.  Raises CheckpointDamaged, CheckpointGone,
+    Unavailable."""
     newest: dict[str, str] = {}
     totals: dict[str, ShapeTotals] = {}
     rows: list[tuple[str, BranchRow]] = []

@@ -246,7 +246,8 @@ class JournalCheck:
                 version = max(version, min(self._next_known(version, sound), last))
 
     def _next_known(self, version: int, sound: Sound) -> int:
-        """The version before the next entry that was listed, or that of the next sound checkpoint."""
+        """Returns the version before the next entry that was listed, or the version of the next sound
+        checkpoint."""
         ends = [begin - 1 for begin, _ in self.runs if begin > version]
         return min((*ends, *(one for one in sound if one > version)), default=self.last)
 
@@ -257,13 +258,17 @@ class JournalCheck:
             return error
 
     def _is_of_another(self, version: int, checksum: int, restored: LoadedState[Any]) -> bool:
-        """Whether a checkpoint was written after another entry than the one of its version, which the checksum is
-        of; if the next entry follows this one, the checkpoint lies."""
+        """Returns whether a checkpoint was written after another entry than the entry of its version, whose
+        checksum is given.
+
+        If the next entry follows the entry with this checksum, the checkpoint is wrong.
+        """
         differs = checksum and restored.checksum and checksum != restored.checksum
         return bool(differs) and self._next_follows(version, checksum) is not True
 
     def _next_follows(self, version: int, checksum: int) -> bool | None:
-        """Whether the entry after a version follows the one with the checksum; None if it does not tell."""
+        """Returns whether the entry after a version follows the entry with the checksum; None if it does not
+        say."""
         stored = self._read(version + 1)
         if not isinstance(stored, StoredEntry) or not stored.entry.previous:
             return None
@@ -274,7 +279,7 @@ class JournalCheck:
         return self._finding("entry_replaced", where, f"another entry is in its place: {what}")
 
     def _missing(self, version: int, sound: Sound) -> Iterator[Finding]:
-        """One finding for a gap, at its first version."""
+        """Yields one finding for a gap in the versions, at its first version."""
         ends = [begin - 1 for begin, _ in self.runs if begin > version]
         end = min(ends, default=self.last)
         begin = max([e + 1 for _, e in self.runs if e < version] + [self.marks.fence + 1])

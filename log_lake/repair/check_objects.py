@@ -1,7 +1,8 @@
-"""Reads the objects of references and finds their faults: the slow part of `lake fsck`.
+"""Reads the objects of references and finds their faults.  This is the slow part of `lake fsck`.
 
-A footer takes two small requests, the data of an object a whole read.  `check_objects` takes some references, here
-or in a Spark task; `in_threads` spreads batches of them over threads, with a bounded number under way.
+The footer of an object takes two small requests, its data a read of the whole object.  `check_objects` checks
+some references, here or in a Spark task; `in_threads` gives batches of them to threads, a bounded number at a
+time.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ DATA_AT_ONCE = 4
 """Objects whose records are read in parallel; each takes a batch of records in memory, and a core to decode it."""
 
 MAX_REFUSALS = 16
-"""Objects in one batch that the store may refuse to give; if it refuses more, the store is the matter."""
+"""Objects of one batch that the store may refuse to read.  If it refuses more, the cause is the store, not the
+objects."""
 
 CheckObjects = Callable[[PoolConfig, Iterable[Sequence[Reference]]], Iterator[Finding]]
-"""Checks batches of references of a pool, somewhere."""
+"""A function that checks batches of references of a pool, in this process or elsewhere."""
 
 
 def check_objects(

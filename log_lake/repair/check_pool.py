@@ -1,7 +1,7 @@
-"""Find the faults of one pool: its journal, requests, state and objects, and objects that nothing refers to.
+"""Finds the faults of one pool: of its journal, requests, state and objects, and objects that nothing refers to.
 
-References are looked at a table at a time, and each once, however many branches have it: a number of eight bytes
-stands for a reference that was seen, 27 bytes for an object that the history refers to.
+References are checked a table at a time, each once, however many branches have it.  In memory, a reference that
+was checked takes a number of eight bytes, an object that the history refers to 27 bytes.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class PoolCheck:
         yield from self._unreferenced(state)
 
     def _tags(self, state: PoolState) -> Iterator[Finding]:
-        """Live tags whose version cannot be read; the objects of the others are in reach."""
+        """Yields live tags whose version cannot be read; notes which objects the other tags refer to."""
         for name, tag in sorted(state.tags.items()):
             if not tag.is_live(self._history.now()):
                 continue
@@ -276,7 +276,7 @@ class PoolCheck:
             self.progress("objects", len(batch))
 
     def _unseen(self, table: pa.Table, sub_pool: str) -> list[Reference]:
-        """The references that no branch before had."""
+        """Returns the references that no earlier branch had."""
         with decoding(naming.pool_journal(self.config.id), "a row of references is damaged"):
             references = list(from_rows(table, sub_pool=sub_pool))
         marks = np.array([_mark(r) for r in references], dtype="u8")
@@ -337,9 +337,10 @@ class PoolCheck:
                 yield self._finding(kind, naming.pool_journal(self.config.id), what)
 
     def _is_old(self, id: str, info: ObjectInfo, extent: Extent) -> bool:
-        """Whether an object that nothing refers to counts: its id or the store says that it is old.
+        """Returns whether an object that nothing refers to is reported: its id or the store says that it is old
+        enough.
 
-        The clock of its writer may have been ahead, and then its id is not.  With an age of 0 each counts.
+        If the clock of its writer was ahead, only the store's time shows its age.  An age of 0 reports each.
         """
         is_old_by_id = id_seconds(id) < self.context.now() - self.older_than
         return self.older_than <= 0 or is_old_by_id or info.modified < extent.last - self.older_than

@@ -1,8 +1,8 @@
 """The faults of a reference, given the facts of its object; pure.
 
-A reference may show less of an object than there is, but nothing that is not there.  If it shows the whole object,
-all its numbers must be those of the object; otherwise its number of records and its bounds can be checked only
-against the records themselves.
+A reference may show a part of its object, but nothing that the object does not have.  If it shows the whole
+object, all its numbers must be those of the object.  Otherwise its number of records and its bounds can only be
+checked against the records themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a pool's folder has a history, or only the leftovers of a killed rebuild; for the rebuild and for
+"""Finds whether a pool's folder has a history, or only what a killed rebuild left.  Called by the rebuild and by
 fsck."""
 
 from __future__ import annotations

@@ -71,13 +71,16 @@ class Wanted:
 class RebuildPlan:
     """The plan of a rebuild: `references` at `version`, of the objects in the folder of `source_id`.
 
-    `is_listed`: the list of pools has the pool, and keeps it as it is.  `damaged` are objects whose records cannot
-    be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
-    outputs of compactions that another one overtook, `guessed` objects that count as merged by their records alone.
-    `begins_list`: the list of pools is lost, and the rebuild begins a new one.
-    `unordered` are loads whose age against merged records of the same keys nothing tells.  `inlined`: by id, the
-    bytes of objects that lie in the old journal.
-    `notes` say what else is lost or doubtful, a line each.
+    - `is_listed`: the list of pools has the pool, and keeps it unchanged.
+    - `damaged`: objects whose records cannot be used; `lost`: those of them that no other object replaces.
+    - `superseded`: inputs that compactions replaced.
+    - `void`: outputs of a compaction that was never committed, because another one replaced the same objects.
+    - `guessed`: objects that count as merged, as only their records tell.
+    - `begins_list`: the list of pools is lost, and the rebuild begins a new one.
+    - `unordered`: loads that may be older or newer than merged records of the same keys; nothing
+      tells which.
+    - `inlined`: by id, the bytes of objects that are in the old journal.
+    - `notes`: what else is lost or doubtful, a line each.
     """
 
     source_id: str
@@ -115,9 +118,10 @@ class RebuildPlan:
 def plan_rebuild(
     lake: Lake, pool: str, options: Wanted, *, progress: CheckProgress = lambda what, count: None
 ) -> RebuildPlan:
-    """The plan to rebuild the pool (its name or id).
+    """Returns the plan to rebuild the pool (its name or id).
 
-    Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (something must be told), Unavailable.
+    Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (the user must give an option),
+    Unavailable.
     """
     try:
         state, begins_list = lake.catalog.load().state, False
@@ -254,7 +258,7 @@ def _config(
     id: str,
     notes: list[str],
 ) -> PoolConfig:
-    """The configuration of the pool that is made.  Raises InvalidInput."""
+    """Returns the configuration of the rebuilt pool.  Raises InvalidInput."""
     if catalogued is not None:
         for what, told, value in (
             ("key", options.key, catalogued.key),
@@ -279,7 +283,7 @@ def _config(
 
 
 def _kind(schemas: Mapping[str, bytes], notes: list[str]) -> str:
-    """The kind as far as the fields tell it."""
+    """Returns the kind of the pool as far as its fields show it."""
     fields = [field for data in schemas.values() for field in stored_schema(data)]
     sums = sorted({field.name for field in fields if is_sum(field)})
     if sums:

@@ -92,7 +92,7 @@ def _read(
 
 
 def _appeared(store: Store, name: str) -> int:
-    """When the object's file got its content, in nanoseconds; 0 if the store does not tell."""
+    """Returns when the store got the object's file, in nanoseconds; 0 if the store does not say."""
     path = store.local_path(name)
     try:
         return os.stat(path).st_mtime_ns if path is not None else 0
@@ -101,7 +101,8 @@ def _appeared(store: Store, name: str) -> int:
 
 
 def with_key(candidate: Candidate, config: PoolConfig) -> Candidate:
-    """An object that is sorted by another key cannot be merged with the others."""
+    """Returns the object, with a fault if it is sorted by another key: then it cannot be merged with the
+    others."""
     key = str(config.key_of(candidate.sub_pool))
     if not candidate.is_known or candidate.fault or candidate.key == key:
         return candidate

@@ -1,17 +1,18 @@
-"""Which of a pool's data objects count when there is no journal; pure.
+"""Decides which of a pool's data objects count when there is no journal; pure.
 
-A compaction names the objects that it merged (`origin.inputs`) and, in each output, the keys that the output covers
-(`partition`).  So an input counts only at keys that no sound output covers: if an output is damaged, the inputs
-take its place there.  An output may be input of a later compaction in turn; the same rule holds.
+A compaction names the objects that it merged (`origin.inputs`) and, in each output, the keys that the output
+covers (`partition`).  So an input counts only at keys that no sound output covers.  If an output is damaged,
+the inputs replace it there.  An output may itself be an input of a later compaction; the same rule holds for
+it.
 
-Two compactions may have merged the same object at the same keys; then one of them was never committed.  One counts:
-that whose outputs were merged later, which proves that it was committed; otherwise the one with more inputs that
-cannot be read any more; otherwise the one without damage; otherwise the newer one, which was run again after a
-crash.  The outputs of the other are void.
+If two compactions merged the same object at the same keys, one of them was never committed.  The one that
+counts is, in this order: the one whose outputs were merged later, which proves that it was committed; the one
+with more inputs that cannot be read any more; the one without damage; the newer one, which was run again after
+a crash.  The outputs of the other one are void.
 
-No object knows when it was committed.  Records of compactions know their sequence (`_seq`), so the sequence of a
-load is placed between those: by the time in the ids of the merged objects.  Loads of one second have the order in
-which their files appeared, if the store tells it.
+No object says when it was committed.  Records of compactions carry their sequence (`_seq`).  So the sequence of
+a load is placed between those sequences, by the time in the ids of the merged objects.  Loads of one second
+have the order in which the store got their files, if the store says it.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ program that still has the old journal open writes at a lower version, which cou
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A data object as far as it can be read.
+    """A data object, with what can be read of it.
 
     `created` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
-    `sequences` are those of its records, if they carry any.  `fault` is why its records cannot be used, "" if they
-    can.  If the footer cannot be read either, `transaction_id` is "".  `data`: the bytes of an inlined object, from
-    what is left of the journal.
+    `sequences` are those that its records carry, if they do.  `fault` says why its records cannot be used, ""
+    if they can.  If the footer cannot be read either, `transaction_id` is "".  `data`: the bytes of an inlined
+    object, from the old journal.
     """
 
     object: str
@@ -95,7 +96,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class PastCompaction:
-    """A compaction as far as its outputs tell."""
+    """A compaction, with what its outputs tell of it."""
 
     transaction_id: str
     inputs: frozenset[str]
@@ -114,11 +115,14 @@ class PastCompaction:
 
 @dataclass(frozen=True)
 class Selection:
-    """The objects that count.  `void`: sound objects of compactions that another one overtook.
+    """The objects that count, and why others do not.
 
-    `lost`: damaged objects whose records no other object holds; `healed`: damaged ones that others make good.
-    `missing`: ids that compactions name as inputs and that are not there.  `dark`: damaged or missing inputs
-    whose own inputs are unknown.
+    - `void`: sound objects of compactions that were never committed, because another one replaced the same
+      objects.
+    - `lost`: damaged objects whose records no other object holds.
+    - `healed`: damaged objects whose records other objects hold.
+    - `missing`: ids that compactions name as inputs and that are not there.
+    - `dark`: damaged or missing inputs whose own inputs are unknown.
     """
 
     pieces: tuple[Piece, ...]
@@ -232,7 +236,8 @@ class _Choice:
         return covers
 
     def _held_by(self, origin: PastCompaction) -> Iterable[KeyRange]:
-        """The keys that sound outputs of the compaction cover, or what was made of the damaged ones."""
+        """Returns the keys that sound outputs of the compaction cover, or objects that were made of its damaged
+        outputs."""
         for output in origin.outputs:
             extent = origin.extents[output.object]
             if not output.fault:
@@ -242,7 +247,8 @@ class _Choice:
                 yield from (shared for shared in inner if not shared.empty)
 
     def _is_healed(self, candidate: Candidate) -> bool:
-        """Whether others hold the records of a damaged object: what was made of it, or what it was made of."""
+        """Returns whether others hold the records of a damaged object: objects made of it, or those that it was
+        made of."""
         if not candidate.is_known:  # nothing tells its keys
             results = [o for origin in self._claims[candidate.object] for o in origin.outputs]
             return bool(results) and all(not o.fault or (o.is_known and self._is_healed(o)) for o in results)
@@ -309,7 +315,8 @@ def _moments(loads: Iterable[Candidate]) -> dict[str, Moment]:
 
 
 def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
-    """Moments with the sequence that compactions tell: of each load that they merged, or of the newest one alone.
+    """Yields moments with their sequence, as compactions tell it: of each load that they merged, or only of the
+    newest.
 
     If there are as many sequences as loads, they belong together in their order.  Otherwise all records of some
     load were deleted or replaced by newer ones, and nothing tells which load it was.
@@ -330,10 +337,10 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
 
 
 def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Loads that count, and whose age against records of compactions on keys of theirs nothing tells.
+    """Returns loads that count, and may be older or newer than a compaction's records; nothing tells which.
 
-    The compaction merged a load whose object is gone, so its records' sequences belong to no known moment;
-    and it took inputs that are newer than the load that it left out.
+    The compaction has records of the same keys.  It merged a load whose object is gone, so nothing tells the
+    moment of these sequences; and it took inputs that are newer than the load that it did not take.
     """
     by_id = {c.object: c for c in candidates}
     counted = list(pieces)
@@ -355,7 +362,8 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
 
 
 def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:
-    """The loaded objects that were merged into objects of these ids, or are they themselves, as far as known."""
+    """Returns the loaded objects among these ids, and those that were merged into objects of these ids, as far as
+    known."""
     loads: dict[str, Candidate] = {}
     left, seen = list(ids), set()
     while left:  # bounded by the objects there are

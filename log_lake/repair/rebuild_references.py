@@ -1,7 +1,7 @@
-"""The references of a rebuilt pool: what counts of its objects, each with its sequence.
+"""Makes the references of a rebuilt pool: those of its objects that count, each with its sequence.
 
-`rebuild_plan` decides by the footers.  Where footers are gone, the records are asked (`ancestry`), and it decides
-again.
+`rebuild_plan` decides by the footers.  If footers are gone, `ancestry` compares the records, and `rebuild_plan`
+decides again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ from log_lake.repair.rebuild_plan import (
 )
 
 MAX_ANCESTRY_ROUNDS = 32
-"""Compactions of compactions whose inputs are looked for by their records."""
+"""How often the records are compared again: each round finds the inputs of one more compaction of
+compactions."""
 
 
 def select_by_records(
     store: Store, pool_id: str, config: PoolConfig, candidates: list[Candidate]
 ) -> tuple[Selection, tuple[str, ...]]:
-    """What counts, once the records have told what the footers do not; and the objects that only they tell of."""
+    """Returns what counts after the records were compared where footers say too little.
+
+    Also returns the objects that only the records told about.
+    """
     merged: dict[str, set[str]] = {}
     void: set[str] = set()
     selection = select(candidates)
@@ -52,9 +56,10 @@ def select_by_records(
 def _merged_unseen(
     store: Store, pool_id: str, config: PoolConfig, candidates: list[Candidate], selection: Selection
 ) -> tuple[dict[str, str], set[str]]:
-    """Objects that seem to count, but were merged by a compaction through an object that cannot be read.
+    """Finds objects that seem to count, but that a compaction merged through an object that cannot be read.
 
-    Objects with the compaction that holds their records; and transactions of compactions that share some with it.
+    Returns these objects with the compaction that holds their records; and the transactions of compactions that
+    share some of their records with it.
     """
     by_id = {c.object: c for c in candidates}
     by_origin: dict[str, list[Candidate]] = {}
@@ -133,7 +138,7 @@ def references_of(
 def _reference(
     store: Store, pool_id: str, piece: Piece, key: PoolKey, *, seq: int, ordinal: int
 ) -> Reference | None:
-    """The reference that shows the piece; None if no record lies there."""
+    """Returns the reference that shows the piece; None if the piece has no records."""
     one = piece.candidate
     low, high, records, columns = one.low, one.high, one.records, one.columns
     if not piece.is_whole:

@@ -25,7 +25,7 @@ from log_lake.repair.check_objects import check_objects
 class RepairPlan:
     """The plan of a repair: the references and tombstones to remove.
 
-    `merged`: objects of the transactions that a compaction has merged into others; their records stay.
+    `merged`: objects of the named transactions that a compaction has merged into others; their records stay.
     """
 
     read_version: int
@@ -35,13 +35,13 @@ class RepairPlan:
 
     @property
     def records(self) -> int:
-        """Records that are no longer in the pool afterwards."""
+        """Records that the pool loses."""
         return sum(r.records for r in self.references)
 
 
 @dataclass(frozen=True)
 class RepairResult:
-    """The result of a repair; `version` and `transaction_id` are None if there was nothing."""
+    """The result of a repair; `version` and `transaction_id` are None if there was nothing to remove."""
 
     version: int | None
     transaction_id: str | None
@@ -51,9 +51,9 @@ class RepairResult:
 
 
 def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequence[str]) -> RepairPlan:
-    """The references and tombstones of objects (by id) and transactions (by version or id).
+    """Returns the references and tombstones of these objects (by id) and transactions (by version or id).
 
-    Raises NotFound if the pool never had one of them, or its history does not reach back to it.
+    Raises NotFound if the pool never had one of them, or if its history does not reach back to it.
     """
     loaded = branch.history.load_open()
     state = loaded.state.branches[branch.name]
@@ -91,7 +91,7 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
 
 
 def whole_objects(branch: Branch, plan: RepairPlan, *, among: Sequence[str]) -> list[str]:
-    """Those of the objects that are whole and readable, and as their references say; reads them.
+    """Reads the objects; returns those that are undamaged and agree with their references.
 
     Raises Unavailable if the store refuses many of them.
     """

@@ -33,7 +33,8 @@ from log_lake.vacuum.execute import CHUNK, DeleteProgress, silent
 log = logging.getLogger(__name__)
 
 TRIES = 10
-"""Times to look whether anything is left: a process that stood still may still write."""
+"""How often the folder is listed again for objects that are left: a process that was stalled may still
+write."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,10 @@ def delete_dropped(
 
 
 def _delete_left_notes(lake: Lake) -> None:
-    """Delete the activity notes of pools that are gone: a writer that still held one has written it again.
+    """Deletes the activity notes of pools that are gone; a writer that still had the pool open may have written
+    one.
 
-    A note that is missing costs a look at the pool, no more.
+    A note that is missing has one cost: agents look at the pool once more.
     """
     noted = read_notes(lake.store) or {}  # before the list: a pool of a note is listed by then
     state = lake.catalog.load().state

@@ -1,7 +1,7 @@
-"""Doing a vacuum: chunk by chunk, each so that a kill anywhere loses nothing and deletes nothing too much.
+"""Does a vacuum, chunk by chunk.  After a kill at any moment, nothing that is needed is lost.
 
-1. `begin_vacuum`: the objects leave the list of the removed.  From now on no writer can refer to them again, and a
-   reader who takes a lease on an older version learns that it comes too late.
+1. `begin_vacuum`: the objects leave the list of removed objects.  From now on no writer can refer to them again,
+   and a reader who takes a lease on an older version learns that it comes too late.
 2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
 3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
 4. The rest is deleted.  It never comes back, so every process may do this, any number of times.

@@ -114,8 +114,9 @@ def scan_before_vacuum(
 ) -> Scanned | None:
     """Runs `scan_orphans` before a vacuum with the same grace time.
 
-    None if the clocks are too far apart for the scan and the grace time is 0: such a vacuum uses no age.  The
-    scan would make the store's time the smallest id of new objects, whichever clock is wrong (decision 196).
+    Returns None, without a scan, if the clocks are too far apart and the grace time is 0.  A vacuum without a
+    grace time computes no age, so it can run then.  But a scan would make the store's time the smallest id of
+    new objects, whichever of the clocks is wrong (decision 196).
 
     Raises ClocksApart if the grace time is not 0, or with `every_name`; and what `scan_orphans` raises.
     """
@@ -129,10 +130,10 @@ def scan_before_vacuum(
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:
-    """Whether an object is old enough for a scan and no scan has looked at it, at a time in seconds since 1970.
-    Sends one listing.
+    """Returns whether there is an object that is old enough for a scan and that no scan has looked at.  Sends one
+    listing.
 
-    `since`: the id up to which scans have looked.
+    `now`: seconds since 1970.  `since`: the id up to which scans have looked.
     """
     before = first_id(now - pool.settings["vacuum.grace"])
     names = iter_names(pool.store, pool.config.id, since, before)
@@ -187,20 +188,25 @@ def _scan(
 
 
 def _above_those_ahead(unknown: list[ObjectInfo], upto: str, *, before: float, now: float) -> str:
-    """The smallest id above the old objects from `upto` on: the clocks of their writers were ahead; or `upto`."""
+    """Returns the smallest id above the old objects at or above `upto`, whose writers' clocks were ahead.
+
+    Returns `upto` if there are none.
+    """
     old = [_id(info) for info in unknown if info.modified <= before]
     ahead = [id for id in old if id >= upto and id_seconds(id) <= now + MOST_AHEAD]
     return first_above(max(ahead), now=0.0) if ahead else upto
 
 
 def oldest_of_writers(leases: Leases) -> str:
-    """The smallest id that a new object of a writer with a lease may have; greater than any id without
-    writers."""
+    """Returns the smallest id that a new object of a writer with a lease may have.
+
+    Without such writers, returns a value greater than any id.
+    """
     return leases.oldest_object if leases.oldest_object is not None else LAST
 
 
 def _check_end(pool: Pool, hint: int, version: int) -> None:
-    """Raises Corrupt if HEAD, which was read before the state of `version`, names a later one."""
+    """Raises Corrupt if HEAD names a later version than this; HEAD was read before the state of `version`."""
     if hint > version:
         raise Corrupt(
             f"{naming.head(pool.history.journal.name)}: names version {hint}, and the newest is {version}: entries "

@@ -55,7 +55,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
     time: float
     objects: tuple[PlannedObject, ...]
     held: dict[str, int]
-    """Removed objects that stay, by what keeps them: branch, tag, lease, grace."""
+    """How many removed objects stay, by what keeps them: branch, tag, lease, grace."""
     begun: tuple[PlannedObject, ...] = ()
 
     def __post_init__(self) -> None:

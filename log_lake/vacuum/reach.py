@@ -14,11 +14,10 @@ from log_lake.lake.pool import Pool
 
 @dataclass(frozen=True)
 class Reach:
-    """`oldest`: the oldest version that is complete and readable.  Removed objects that can be restored, and
-    their bytes.
+    """What can be restored: the versions from `oldest` on are complete and readable.
 
-    A vacuum may delete the first of them at `first`, the last at `last`, in seconds since 1970; None if there is
-    none.
+    `objects` removed objects, of `size` bytes, can be restored.  A vacuum may delete the first of them at
+    `first`, the last at `last`, in seconds since 1970; None if there is none.
     """
 
     oldest: int

@@ -1,7 +1,7 @@
-"""What a page asks in the body of a request, because it may name a person.
+"""The bodies of requests of the page, for values that may be data of a person.
 
-Servers and proxies log addresses; Airflow's server logs the text behind the question mark too.  So a condition and
-a key never stand in an address of the view.
+Servers and proxies log addresses; Airflow's server also logs the part of an address after the question mark.
+So a condition and a key are never part of an address of the view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The calendar of a pool: a row a month of days, or a day of hours, or a year; a cell an interval."""
+"""The calendar of a pool: each cell is an interval; a row has the days of a month, the hours of a day, or a
+year."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MAX_BACKFILLS = 20
 DAG = "lake_intervals"
 
 _ROWS = {"hour": "%Y-%m-%d", "day": "%Y-%m", "week": "%G", "month": "%Y"}
-"""By the length of an interval, the name of the row of the one that begins then."""
+"""By the length of an interval, the format of its row's name, from the time at which the interval begins."""
 
 
 class CalendarCell(msgspec.Struct, frozen=True):
@@ -118,7 +119,8 @@ def _cell(one: IntervalCoverage, every: str) -> CalendarCell:
 
 
 def _column(begin: dt.datetime, every: str) -> int:
-    """The place in the row.  The hour that comes twice when clocks are put back has the same place twice."""
+    """Returns the column of an interval in its row.  When clocks are put back, an hour occurs twice: both have one
+    column."""
     match every:
         case "hour":
             return begin.hour

@@ -55,7 +55,7 @@ class Recency(msgspec.Struct, frozen=True):
 
 NEEDED = ("key", "high", "object")
 MAX_LISTED = 500
-"""References that are looked at one by one; columns of more are faster, of fewer slower, in making."""
+"""Up to this number, references are looked at one by one; above it, columns are faster."""
 
 
 def figures_of(revision: Revision, *, max_listed: int = MAX_LISTED) -> PoolFigures:
@@ -87,7 +87,8 @@ def figures_of(revision: Revision, *, max_listed: int = MAX_LISTED) -> PoolFigur
 
 
 def _live(revision: Revision, *, is_small: bool) -> LiveCount:
-    """The records that readers see.  A row is kept while records age off, so with `age_off` it is only a bound."""
+    """Counts the records that readers see.  With `age_off` the count is an upper bound, because records age off
+    later."""
     if is_small:
         live = live_count(revision)
         return LiveCount(live.records, live.is_exact and not revision.settings["age_off"], live.stored)

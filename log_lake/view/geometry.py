@@ -29,7 +29,7 @@ MAX_BARS = 2_000
 BINS = 400
 """Bins of the keys: one for every two or three pixels of a usual page."""
 AGES = 8
-"""Classes of age, each with about equally many references."""
+"""Classes of age; each has about the same number of references."""
 MAX_TOMBSTONES = 500
 """Tombstones that are drawn, the newest."""
 MAX_LABEL = 120
@@ -197,7 +197,7 @@ def _ranks(table: pa.Table, tombstones: Sequence[Tombstone]) -> tuple[pa.Array, 
 
 
 def _coverage(low: Ranks, high: Ranks, ranks: int) -> Ranks:
-    """For each step between two ranks, how many of the ranges lie over it."""
+    """Returns, for each step between two ranks, how many of the ranges cover it."""
     steps = np.zeros(max(ranks, 1), np.int64)
     np.add.at(steps, low, 1)
     np.subtract.at(steps, high, 1)

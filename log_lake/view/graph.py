@@ -21,7 +21,8 @@ MAX_TEXT = 500
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An older transaction: the newest of a branch at or below a version; `how` is parent, branch or merge."""
+    """A link to an older transaction: the newest of a branch at or below a version; `how` is parent, branch or
+    merge."""
 
     version: int
     branch: str
@@ -62,7 +63,8 @@ class BranchLane(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """Nodes from new to old; versions below `oldest` are older than what is shown, `first` is the oldest kept."""
+    """The nodes, newest first.  Versions below `oldest` are older than the nodes; `first` is the oldest that is
+    kept."""
 
     pool: str
     newest: int

@@ -1,4 +1,4 @@
-"""What a browser may ask of the view, in Airflow or without.
+"""Rules for the requests of browsers, in Airflow and in `lake ui`.
 
 `SameOrigin` answers only pages of this server, and tells the browser to load nothing from elsewhere.
 """
@@ -25,7 +25,10 @@ HEADERS = (
 
 
 def is_foreign(headers: dict[bytes, bytes]) -> bool:
-    """Whether a page of another origin asks.  Programs send neither header, and are judged by their login alone."""
+    """Returns whether the request comes from a page of another origin.
+
+    Programs send neither of the two headers; only their login counts.
+    """
     site = headers.get(b"sec-fetch-site", b"none")
     if site not in (b"none", b"same-origin"):
         return True
@@ -37,7 +40,7 @@ def is_foreign(headers: dict[bytes, bytes]) -> bool:
 
 
 def is_opened(headers: dict[bytes, bytes]) -> bool:
-    """Whether a browser asks for a whole page, in a tab of its own, because a link or a file led there."""
+    """Returns whether a browser asks for a whole page, in its own tab, because a link or a file led there."""
     asks = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest"), b"origin" in headers)
     return asks == (b"navigate", b"document", False)
 

@@ -28,7 +28,7 @@ MAX_PARKED = 100
 
 
 class HealthLine(msgspec.Struct, frozen=True):
-    """One thing to know: how bad it is, the agent or part that it is of, and a sentence."""
+    """One thing to know: how bad it is, the agent or the part of the pool that it concerns, and a sentence."""
 
     level: str
     part: str
@@ -36,7 +36,8 @@ class HealthLine(msgspec.Struct, frozen=True):
 
 
 class ParkedFile(msgspec.Struct, frozen=True):
-    """A file that the ingest agent skips: its size in bytes, since when, in seconds since 1970, and why."""
+    """A file that the ingest agent skips: its size in bytes, since when it is skipped, in seconds since 1970, and
+    why."""
 
     file: str
     size: int
@@ -45,7 +46,7 @@ class ParkedFile(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """The lines, the worst first; none if all is well.  `parked` are the first files, by name."""
+    """The lines, worst first; none if the pool is well.  `parked` are the first parked files, by name."""
 
     lines: list[HealthLine]
     parked: list[ParkedFile]

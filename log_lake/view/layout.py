@@ -53,7 +53,8 @@ class Layouts:
         self._max_cached, self._max_bars = max_cached, max_bars
 
     def layout(self, lake: Lake, name: str, *, branch: str = MAIN, version: int | None = None) -> PoolLayout:
-        """A branch of a pool, or of a sub-pool such as `logs.$nokey`, at a version; None: the newest.
+        """Returns a branch of a pool, or of a sub-pool such as `logs.$nokey`, at a version; None: the newest
+        version.
 
         Raises NotFound (pool, branch, version), Unavailable, Corrupt.
         """

@@ -1,4 +1,4 @@
-"""How many records an erasure of these records would find, for the form that asks for it."""
+"""Counts the records that an erasure would find, for the form that asks for an erasure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from log_lake.lake import Lake
 from log_lake.lake.counting import records_matching
 
 MAX_READ = 1_000_000
-"""Records in objects that a count reads, at most: some seconds of one of the view's threads."""
+"""Records of objects that a count reads at most, which takes some seconds of one of the view's threads."""
 
 
 class Matching(msgspec.Struct, frozen=True):

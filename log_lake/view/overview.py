@@ -35,7 +35,7 @@ READERS = 16
 FRESH_SECONDS = 2.0
 """How long an answer is given again, so that many open pages cost the store as much as one."""
 LOOK_BACK = 16
-"""Entries that are read, a request each, to learn when a pool was written and when it was kept in order."""
+"""Entries that are read, with a request each, to find the last write and the last upkeep of a pool."""
 MAX_ROWS = 10_000
 """Pools that are shown, the first by name, and rows that are cached: about 1 kB each."""
 
@@ -131,8 +131,10 @@ class Overview:
 
 
 def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
-    """The current state of the pool, and its journal tail; `before` is what was seen last.  Raises
-    Unavailable, Corrupt."""
+    """Returns the current facts of the pool, and how many entries follow its newest checkpoint.
+
+    `before` are the facts that were seen last.  Raises Unavailable, Corrupt.
+    """
     journal = pool.history.journal
     marks = journal.marks()
     checkpoint = max((mark.version for mark in marks.checkpoints), default=0)

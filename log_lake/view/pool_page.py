@@ -1,7 +1,7 @@
-"""One pool as a page: what it holds, how it fares, its fields and its settings.
+"""One pool as a page: what it holds, whether it is well, its fields and its settings.
 
-No data object is opened, except to count the records of a small pool, as `lake show` does.  The records themselves
-are an answer of their own (`sample`), so that this one comes at once.
+No data object is opened, except to count the records of a small pool, as `lake show` does.  The first records
+are a separate answer (`sample`), so this answer does not wait for them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FieldRow(msgspec.Struct, frozen=True):
 
 
 class SettingRow(msgspec.Struct, frozen=True):
-    """A setting as its text, and what it means; `chosen` if it differs from the default."""
+    """A setting as text, and what it means; `chosen`: it differs from the default."""
 
     name: str
     text: str

@@ -187,7 +187,8 @@ def encoded(value: Any) -> bytes:
 
 
 def _status(error: Exception) -> int:
-    """The status of an answer: the page was wrong, the store cannot be reached, or the lake is damaged."""
+    """Returns the status of the answer to an error: the request was wrong, the store cannot be reached, or the
+    lake is damaged."""
     if isinstance(error, NotFound):
         return 404
     if isinstance(error, InvalidInput):

@@ -75,7 +75,8 @@ def sample(view: View, *, max_records: int = MAX_RECORDS, max_fields: int = MAX_
 
 
 def _place(name: str, names: Sequence[str]) -> int:
-    """The place of a field among those of the key, which come first; the others stay in their order."""
+    """Returns the place of a field among the key's fields, which come first; all other fields keep their
+    order."""
     return names.index(name) if name in names else 0
 
 

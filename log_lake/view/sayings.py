@@ -49,7 +49,8 @@ MAX_CONDITION = 200
 
 
 def says(transaction: Transaction, key: PoolKey) -> str:
-    """What the transaction did: `loaded 140 records`; of several things, in the order of what a reader asks."""
+    """Says what the transaction did, such as `loaded 140 records`; of several things, the most asked-for
+    first."""
     parts = list(_parts(transaction.actions, key))
     if (removed := removed_records(transaction)) is not None:
         parts.append(f"removed {counted(removed, 'record')}")
@@ -113,7 +114,7 @@ def _exchanged(removed: Sequence[RemoveReference], outputs: Sequence[AddObject])
 
 
 def _covered(delete: AddTombstone, key: PoolKey) -> str:
-    """The records that a tombstone covers: `keys from 200 to below 260 where carrier = 'AA'`."""
+    """Says which records a tombstone covers, such as `keys from 200 to below 260 where carrier = 'AA'`."""
     key = ARRIVAL if delete.sub_pool else key
     covered = range_words(delete.low, delete.high, key, text=lambda bound, key: _cut(key_text(bound, key)))
     words = [covered] if covered else []
@@ -125,7 +126,7 @@ def _covered(delete: AddTombstone, key: PoolKey) -> str:
 
 
 def _other(action: Action) -> str:
-    """What an action did that concerns no records by itself; "" for the others."""
+    """Says what an action did that changes no records; "" for an action that changes records."""
     match action:
         case CreateBranch():
             return f"created the branch from {action.parent} at version {action.at:,}" if action.at else ""

@@ -2,9 +2,10 @@
 
     http://127.0.0.1:PORT/TOKEN/      the token is in the path, so that every address of the page has it
 
-It listens on the loopback address only.  Other users of the machine reach that address too, and do not know the
-token.  A page of another site does not know it either, and its name cannot lead here (DNS rebinding): a request for
-another `Host` is refused.  The lake is opened so that it cannot be changed (decision 283).
+It listens on the loopback address only.  Other users of the machine can reach that address, but they do not
+know the token.  A page of another site does not know it either.  Such a site could give its own name this
+address (DNS rebinding), so a request for another `Host` is refused.  The lake is opened so that nothing can
+change it (decision 283).
 """
 
 from __future__ import annotations

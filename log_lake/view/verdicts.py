@@ -17,7 +17,7 @@ from log_lake.doctor.health_finding import HealthFinding, LakeHealth
 from log_lake.lake import Lake
 
 FRESH_SECONDS = 30.0
-"""How long an answer is given again: to look at a pool costs about seven requests."""
+"""Seconds for which an answer is given again, because looking at a pool costs about seven requests."""
 MAX_FINDINGS = 1_000
 """Findings that are shown, the worst first."""
 

@@ -23,14 +23,14 @@ THREADS = 4
 MAX_PENDING = 32
 """Requests that read or wait; the next one is refused."""
 MAX_SECONDS = 30.0
-"""For an answer: then the page is told that the lake does not answer."""
+"""Seconds that an answer may take; after that, the page is told that the lake does not answer."""
 
 
 class LakeThreads:
     """The threads for one lake: never more than `threads`, even if the store answers none of them.
 
-    A call that waits has no thread yet, and it is dropped when its caller has given up.  They are daemon
-    threads: a store that does not answer must not keep Airflow's server from ending.
+    A call that waits has no thread yet; it is dropped if its caller has stopped waiting.  The threads are
+    daemon threads, because a store that does not answer must not prevent Airflow's server from ending.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LakeThreads:
             ) from error
 
     def _work(self) -> None:
-        """Does what waits, then ends."""
+        """Runs the waiting calls, then ends."""
         while (call := self._next()) is not None:
             call()
 
