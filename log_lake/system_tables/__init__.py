@@ -1,5 +1,5 @@
-"""Queries: `sql` runs SQL over pools, `names` resolves the names of the lake's own tables, `tables` makes
-them, `callers_engine` gives them to an engine of the caller's."""
+"""Queries over the lake.  `sql` runs SQL over pools; `names` finds the tables that a statement names; `tables`
+makes the lake's own tables; `callers_engine` offers pools to an engine that the caller runs."""
 
 from log_lake.system_tables.callers_engine import as_dataset, register
 from log_lake.system_tables.sql import query

@@ -1,13 +1,14 @@
-"""Finds the statements that need only counts, minima and maxima of one table, and writes them over partial answers.
+"""Finds statements that need only counts, minima and maxima of one table, and rewrites them over partial answers.
 
     SELECT k, count(*), max(ts) - min(ts) FROM logs WHERE ts >= '2026-01-01' GROUP BY k HAVING count(*) > 1
 
-A row of partial answers stands for many records: it has the fields of the groups, and a column for each call of
-`count`, `min` and `max`.  `partial` is the statement that makes such rows, `final` the one that makes the answer of
-them.  All else in the statement stays as it is, so DuckDB computes it.
+A row of a partial answer summarizes many records: it has the fields of the GROUP BY, and a column for each call
+of `count`, `min` and `max`.  The statement `partial` makes such rows; the statement `final` makes the answer
+from them. The rest of the statement stays unchanged, and DuckDB computes it.
 
-Only what is certain counts: one table, no join, no subquery, no other function, groups by fields, and a WHERE that
-joins comparisons of a field with a constant by AND.  Pure; called by `from_state`.
+A statement is accepted only if the result is certain: one table, no join, no subquery, no other function,
+groups by fields, and a WHERE of comparisons between a field and a constant, joined by AND.  Pure; called by
+`from_state`.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ from log_lake.system_tables.ends import is_plain
 SqlNode = dict[str, Any]
 
 _KEPT = ("CAST", "COMPARISON", "BETWEEN", "CONJUNCTION", "OPERATOR", "CASE")
-"""Classes of expressions whose value depends on that of their parts alone."""
+"""Classes of expressions whose value depends only on the values of their parts."""
 
 _RISING = {"COMPARE_GREATERTHAN": True, "COMPARE_GREATERTHANOREQUALTO": True}
 _FALLING = {"COMPARE_LESSTHAN": False, "COMPARE_LESSTHANOREQUALTO": False}
 _DIRECTIONS = _RISING | _FALLING
-"""Comparisons, and whether they become true as their left side grows."""
+"""Comparisons, and whether they become true when their left side grows."""
 
 MOST_DIGITS = 18
-"""Digits of a whole number that SQL takes for one of at most 64 bits."""
+"""Whole numbers with at most so many digits have at most 64 bits in SQL."""
 
 MOST_CALLS = 1_000
-"""Calls and conditions of a statement; one with more is read as any other."""
+"""Calls and conditions of a statement.  A statement with more is run over all records."""
 
 
 class _NotCertain(Exception):
-    """The statement may need more than partial answers tell."""
+    """The statement may need more than partial answers contain."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """`count_star` of no field; or `count`, `min` or `max` of a field, by its name in SQL."""
+    """One call: `count_star`, which has no field; or `count`, `min` or `max` of a field, by the field's name in
+    SQL."""
 
     function: str
     field: str = ""
@@ -54,7 +56,8 @@ class Call:
 
 @dataclass(frozen=True)
 class FieldComparison:
-    """A comparison of a field with a constant; `rises`: once it is true, it is true of all greater values."""
+    """A comparison of a field with a constant.  `rises`: if it is true for a value, it is true for all greater
+    values."""
 
     field: str
     rises: bool
@@ -65,7 +68,8 @@ class FieldComparison:
 class Aggregates:
     """A statement that partial answers suffice for.  `groups` are fields by their names in SQL.
 
-    `columns`: by call, its column in the partial answers.  `where`: the comparisons that all must be true.
+    `columns`: for each call, its column in the partial answers.  `where`: the comparisons, which must all be
+    true.
     """
 
     table: str
@@ -74,7 +78,7 @@ class Aggregates:
     where: tuple[FieldComparison, ...]
     node: SqlNode
     parts: tuple[SqlNode, ...]
-    """The calls as the statement has them, in the order of `columns`."""
+    """The calls as they are in the statement, in the order of `columns`."""
 
     def partial(self) -> SqlNode:
         """The statement that makes partial answers: the groups, then a column for each call."""
@@ -89,9 +93,9 @@ class Aggregates:
         return self._over(columns) | nothing
 
     def final(self, whole: Mapping[str, SqlNode], names: Sequence[str]) -> SqlNode:
-        """The statement over partial answers; its columns have these names.
+        """Returns the statement over partial answers; its columns have these names.
 
-        `whole`: by column of the partial answers, the expression that makes one value of the partial ones.
+        `whole`: for each column of the partial answers, the expression that combines its values into one.
         """
         node = copy.deepcopy(self.node) | {"where_clause": None}
         for part in ("select_list", "having", "modifiers"):
@@ -124,7 +128,7 @@ class Aggregates:
 
 
 def aggregates_of(tree: Any, fields: Mapping[str, pa.Field]) -> Aggregates | None:
-    """What a SELECT needs, from DuckDB's tree; None if it may need the records.
+    """Returns what a SELECT needs, from DuckDB's parse tree; None if it may need the records.
 
     `fields` are those of the table, by their names in SQL.
     """
@@ -139,7 +143,7 @@ def aggregates_of(tree: Any, fields: Mapping[str, pa.Field]) -> Aggregates | Non
 
 
 class _Reading:
-    """One statement, while it is looked through."""
+    """One statement, while its parts are checked."""
 
     def __init__(self, node: SqlNode, fields: Mapping[str, pa.Field]) -> None:
         self._node = node
@@ -188,7 +192,7 @@ class _Reading:
         return name
 
     def _look(self, part: Any) -> None:
-        """Notes the calls in a part.  Raises _NotCertain for what is neither a call, a group nor a constant."""
+        """Notes the calls in a part.  Raises _NotCertain for anything but a call, a group or a constant."""
         if isinstance(part, list):
             for one in part:
                 self._look(one)
@@ -258,7 +262,7 @@ def _compare(type: str, left: SqlNode, right: SqlNode) -> SqlNode:
 
 
 def _call(part: SqlNode, node: SqlNode) -> Call | None:
-    """The call that an expression is; None if it is none that partial answers tell."""
+    """Returns the call that the expression is; None if partial answers cannot contain it."""
     if part.get("class") != "FUNCTION" or part["is_operator"]:
         return None
     if part["filter"] or part["schema"] or part["catalog"] or part["distinct"] or part["order_bys"]["orders"]:
@@ -276,7 +280,7 @@ def _call(part: SqlNode, node: SqlNode) -> Call | None:
 
 
 def _column(expression: SqlNode, node: SqlNode) -> str | None:
-    """The field that an expression names, alone or behind the table's name."""
+    """Returns the field that the expression names, with or without the table's name; None if it names none."""
     is_column = expression.get("class") == "COLUMN_REF"
     names: Sequence[str] = expression["column_names"] if is_column else ()
     source = node["from_table"]
@@ -301,7 +305,8 @@ def _is_constant(expression: Any) -> bool:
 
 
 def _form(constant: SqlNode) -> str:
-    """What decides the type of a bound: a literal, or a text with a type before it.  Raises _NotCertain."""
+    """Returns how a constant is written, which decides its type: a literal, or a text after a type.  Raises
+    _NotCertain."""
     literal: SqlNode | None
     literal, of_type = constant.get("literal"), ""
     if constant["class"] == "CAST":
@@ -314,7 +319,7 @@ def _form(constant: SqlNode) -> str:
 
 
 def _without_places(expression: Any) -> str:
-    """An expression as text, without where it stands in the statement."""
+    """Returns the expression as text, without its position in the statement."""
     if isinstance(expression, dict):
         kept = ((name, _without_places(value)) for name, value in expression.items())
         return str([one for one in kept if not one[0].startswith("query_location")])

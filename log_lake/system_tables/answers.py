@@ -59,7 +59,8 @@ def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _target(kind: Any) -> tuple[str, bool]:
-    """The SQL type to cast a column of the type to, and whether it differs."""
+    """Returns the SQL type to which a column of this type is cast, and whether it differs from the column's
+    type."""
     text = str(kind)
     if text == "JSON" or kind.id in _TRUE:
         return text, False
@@ -89,7 +90,8 @@ def quoted(name: str) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Distinct names of columns: the second `a` becomes `a_1`, because a record has one value a name."""
+    """Returns distinct names of columns: the second `a` becomes `a_1`, because a record has one value per
+    name."""
     taken = set(names)
     seen: set[str] = set()
     results = []

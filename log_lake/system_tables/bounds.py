@@ -1,10 +1,11 @@
-"""What a filter of DuckDB says about single fields: bounds, as a condition of the lake.
+"""Finds bounds of single fields in a filter of DuckDB, and returns them as a condition of the lake.
 
-DuckDB hands its filter over as an expression of Arrow, which shows its text and nothing of its structure.  So the
-numbers and texts in it are only taken for candidates.  Arrow itself proves a bound: it simplifies the filter with
-the guarantee that the field lies below a candidate, or is null.  If nothing is left, no such record passes.  So a
-text that is read wrongly costs a bound, and never a record.  The scan then reads the key range and the objects
-that the bounds leave, as `lake scan --where` does, and `dataset` still applies the whole filter (decision 287).
+DuckDB passes its filter as an expression of Arrow.  Python sees the text of that expression, but not its
+structure. So the numbers and texts in it are used only as candidates for bounds, and Arrow proves each bound.
+It simplifies the filter with the guarantee that the field is below the candidate, or is null.  If the filter
+then becomes false, no such record passes.  So if a text is read wrongly, a bound is missed, but never a record.
+The scan reads the key range and the objects within the bounds, as `lake scan --where` does, and `dataset` still
+applies the whole filter (decision 287).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 
 MOST_CANDIDATES = 10_000
-"""Values of a filter that are tried as bounds; a longer list of values is not looked through."""
+"""Values of a filter that are tried as bounds.  A filter with more values gets no bounds."""
 
 _LITERAL = re.compile(
     r'"((?:[^"\\]|\\.)*)"'
@@ -43,16 +44,16 @@ _COMPARED: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_date,
     pa.types.is_timestamp,
 )
-"""Types whose order is the same in Arrow, in SQL and in conditions; of doubles NaN is not."""
+"""Types whose order is the same in Arrow, in SQL and in conditions.  Doubles are not: NaN has another place."""
 
 
 def condition_of(
     filter: pc.Expression, fields: Mapping[str, pa.Field], schema: pa.Schema, stored: pa.Schema
 ) -> Condition | None:
-    """A condition that holds for every record for which the filter is true; None if nothing is known.
+    """Returns a condition that is true for every record that passes the filter; None if none is known.
 
-    `fields` are those of the filter, by their names in it, which `schema` has with the types that the filter sees;
-    `stored` are those of the pool.
+    `fields`: the fields of the filter, by their names in it; `schema`: their types as the filter sees them.
+    `stored`: the fields of the pool.
     """
     texts = [_unescaped(quoted) or plain for quoted, plain in _LITERAL.findall(str(filter))]
     if not texts or len(texts) > MOST_CANDIDATES:
@@ -77,7 +78,7 @@ def is_compared(field: pa.Field) -> bool:
 
 
 def _as_values(texts: Sequence[str], kind: pa.DataType) -> list[Any]:
-    """The texts that can be values of a type, as scalars of the type, in their order, each once."""
+    """Returns the texts that can be values of the type, as scalars of it, sorted, without duplicates."""
     values = {}
     for text in texts:
         try:
@@ -91,7 +92,8 @@ def _as_values(texts: Sequence[str], kind: pa.DataType) -> list[Any]:
 def _bounds(
     candidates: Sequence[Any], field: pc.Expression, may_pass: Callable[[pc.Expression], bool]
 ) -> Iterator[tuple[Op, Any]]:
-    """The closest bounds among the candidates, which are in order; none if a record with null may pass."""
+    """Yields the closest bounds among the candidates, which must be sorted; yields none if a record with null may
+    pass."""
     if not candidates or may_pass(field.is_null()):
         return
     low = _last(candidates, lambda value: not may_pass(field < value))
@@ -103,7 +105,8 @@ def _bounds(
 
 
 def _last(candidates: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
-    """The last candidate for which this holds, where it holds for those before it too; None if for none."""
+    """Returns the last candidate up to which `holds` is true for all candidates; None if it is false for the
+    first."""
     begin, end = 0, len(candidates)
     while begin < end:  # halves: log2 of the candidates
         middle = (begin + end) // 2
@@ -115,7 +118,7 @@ def _last(candidates: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
 
 
 def _may_pass(filter: pc.Expression, schema: pa.Schema, guarantee: pc.Expression) -> bool:
-    """Whether Arrow leaves room for a record that passes, among those for which the guarantee holds."""
+    """Returns whether, by Arrow's simplification, a record may pass for which the guarantee is true."""
     fragment = _FORMAT.make_fragment("/none", filesystem=_FILES, partition_expression=guarantee)
     dataset = ds.FileSystemDataset([fragment], schema=schema, format=_FORMAT, filesystem=_FILES)
     try:
@@ -125,4 +128,4 @@ def _may_pass(filter: pc.Expression, schema: pa.Schema, guarantee: pc.Expression
 
 
 _FORMAT, _FILES = ds.ParquetFileFormat(), fs.LocalFileSystem()
-"""Arrow asks for them; no file is opened."""
+"""Arguments that Arrow requires; no file is opened with them."""

@@ -1,8 +1,9 @@
-"""Pools as tables of the caller's own engine: a DuckDB connection, polars, whatever reads Arrow data sets.
+"""Pools as tables of an engine that the caller runs: a DuckDB connection, polars, or any reader of Arrow data
+sets.
 
-The engine asks for columns and a filter, and the scan reads no objects that these exclude, as `sql` does.  Unlike
-`sql`, nothing here locks the engine: its statements come from the program that owns the connection.  What a
-statement may read besides is therefore the program's own affair.
+The engine asks for columns and a filter, and the scan does not read objects that the filter excludes, as in
+`sql`. Unlike `sql`, this module does not restrict the engine, because the program that owns the connection
+writes its statements.  That program decides what else a statement may read.
 
 Called by users.
 """
@@ -43,13 +44,11 @@ def register(
 ) -> list[str]:
     """Makes views of pools in a connection, frozen at their present versions; returns the names of the views.
 
-    Pools that are named are of one moment, as in `query`.
+    `pools`: any table that `query` knows (`logs`, `logs@2`, `logs:objects`), read at one moment as in `query`;
+    None: all pools of the lake.  In the second case, a pool that cannot be read is left out, with a warning in
+    the log.  A view hides a table of the connection that has its name.
 
-    A view hides a table of the connection that has its name.
-
-    `pools`: any table that `query` knows (`logs`, `logs@2`, `logs:objects`); None: all pools of the lake.  Of all
-    pools, one that cannot be read is left out, with a warning in the log.  Raises InvalidInput for names that
-    differ in case only, NotFound.
+    Raises InvalidInput for names that differ only in case, NotFound.
     """
     if isinstance(pools, str):
         raise InvalidInput(f"register: pools={pools!r} is one text; give a list of names: pools=[{pools!r}]")

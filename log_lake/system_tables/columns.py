@@ -112,7 +112,7 @@ def stored_type(kind: pa.DataType, stored: Mapping[str, str]) -> pa.DataType:
 
 
 def stored_field(one: pa.Field, stored: Mapping[str, str]) -> pa.Field:
-    """The field with its own name, and those of the fields inside."""
+    """Returns the field with its own name; the fields inside it get their own names too."""
     return one.with_name(stored.get(one.name, one.name)).with_type(stored_type(one.type, stored))
 
 

@@ -1,8 +1,8 @@
 """A pool as a table of SQL: an Arrow data set whose scan is the pool's scan in key order.
 
-DuckDB asks for columns and a filter.  So only those columns are read, and of the records only those within the
-bounds that the filter sets (`bounds`).  SQL sees a field of JSON as JSON, with times, dates and bytes as strings,
-and fields by the names that `columns` gives them.  Called by `sql`.
+DuckDB asks for columns and a filter.  So only those columns are read, and only records within the bounds that
+the filter sets (`bounds`).  In SQL, a field of JSON is JSON, with times, dates and bytes as strings, and fields
+have the names that `columns` gives them.  Called by `sql`.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         return _Scanner(schema, self._batches(needed, names, filter, schema))
 
     def get_fragments(self, *_: Any, **__: Any) -> Iterator[Any]:
-        """Raises NotImplementedError: records are merged from objects, and no object is a part of them."""
+        """Raises NotImplementedError: records are merged from several objects, so no object is a part of the data
+        set."""
         raise NotImplementedError(
             "a pool has no fragments; read it by to_table, to_batches or View.to_reader"
         )
 
     def _not_by_arrow(self, *_: Any, **__: Any) -> Any:
-        """Raises NotImplementedError in place of a method of Arrow that would read no records."""
+        """Raises NotImplementedError: replaces a method of Arrow that would find no records."""
         raise NotImplementedError(
             "Arrow does not do this with a pool: call to_table, or use DuckDB or polars"
         )
@@ -91,13 +92,13 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     @property
     def is_united(self) -> bool:
-        """Whether its records are those of the pool, with the fields of all united."""
+        """Whether its records are all records of the pool, with the fields of all types united."""
         return isinstance(self._records, United)
 
     def ranges(self, end: End) -> Iterator[KeyRange]:
-        """Ranges at the end of the key that a statement needs, wider and wider; none if it is no end of the key.
+        """Yields ranges at the end of the key that a statement needs, each wider than the one before.
 
-        Raises Unavailable.
+        Yields none if the field is not the first of the key.  Raises Unavailable.
         """
         leading = self._view.key.fields[:1]
         field = next((f for name, f in self._fields.items() if name.lower() == end.field.lower()), None)
@@ -112,10 +113,10 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         return pa.schema(list(zip(names, types, strict=True)))
 
     def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
-        """The columns to read: those that DuckDB wants, and those that the filter names.
+        """Returns the columns to read: those that DuckDB wants, and those that the filter names.
 
-        An expression gives its text and not its fields, so the fields are guessed from the text.  If the filter
-        cannot be evaluated with the guess, all columns are read.
+        The fields of the filter are guessed from its text, because an expression does not list them.  If the
+        filter cannot be evaluated with these fields, all columns are read.
         """
         filter_text = str(filter)
         needed = names + [name for name in self._fields if name not in names and name in filter_text]
@@ -126,7 +127,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         return needed
 
     def _where(self, needed: list[str], filter: pc.Expression) -> Condition | None:
-        """A condition that holds for all records that pass the filter, so that the scan reads no others."""
+        """Returns a condition that all records that pass the filter fulfil, so the scan may skip the others."""
         fields = {name: self._fields[name] for name in needed}
         return condition_of(filter, fields, self._offered(needed, wrapped=False), self._view.schema)
 
@@ -197,9 +198,9 @@ def as_sql_sees(records: pa.Table) -> pa.Table:
 
 
 def _for_sql(table: pa.Table, fields: Sequence[pa.Field], names: Sequence[str], *, wrapped: bool) -> pa.Table:
-    """The records as SQL sees them, under these names: JSON as people read it, durations as text.
+    """Returns the records as SQL sees them, under these names: JSON as people read it, durations as text.
 
-    `fields` are the stored ones.  `wrapped` is for a second pass, in which JSON gets Arrow's type for it.
+    `fields` are the stored ones.  With `wrapped`, JSON has Arrow's type for JSON.
     """
     types = [_offered_type(field, wrapped=wrapped) for field in fields]
     columns = [
@@ -211,7 +212,7 @@ def _for_sql(table: pa.Table, fields: Sequence[pa.Field], names: Sequence[str], 
 
 
 def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
-    """One column as SQL sees it.  Arrow's cast would break records with null members inside of records (Arrow
+    """Returns one column as SQL sees it, without Arrow's cast, which breaks nested records that are null (Arrow
     26)."""
     kind, target = field.type, _offered_type(field, wrapped=wrapped)
     if is_json(field):

@@ -1,7 +1,7 @@
-"""What the fields of a pool hold, counted by DuckDB: nulls, least, greatest, distinct values, a histogram.
+"""Describes the fields of a pool, as DuckDB counts them: nulls, least, greatest, distinct values, a histogram.
 
-Two statements over the pool's scan: one for the figures, one for the histograms, whose bins need the bounds.
-Called by `lake describe`.
+It runs two statements over the pool's scan: one for the figures, and one for the histograms, whose bins need
+the least and the greatest value.  Called by `lake describe`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SHOWN_VALUES = 3
 """Frequent values of a field of texts or booleans."""
 
 _AT_ONCE = 200
-"""Fields of one statement: DuckDB keeps figures for each."""
+"""Fields per statement, because DuckDB keeps figures for each in memory."""
 
 
 @dataclass(frozen=True)
 class FieldDescription:
     """One field: its type, how many records have no value, and what is known of the values.
 
-    `least`, `greatest`: as text, None for values without an order.  `distinct` is an estimate, within some percent.
-    `histogram`: how many values lie in each of `BINS` equal parts between the least and the greatest; empty unless
-    they are numbers or times.  `frequent`: some of the most frequent texts or booleans.
+    `least`, `greatest`: as text, None for values without an order.  `distinct` is an estimate, wrong by some
+    percent. `histogram`: how many values are in each of `BINS` equal parts between the least and the greatest;
+    empty unless the values are numbers or times.  `frequent`: some of the most frequent texts or booleans.
     """
 
     field: str
@@ -52,7 +52,7 @@ class FieldDescription:
 
 @dataclass(frozen=True)
 class Description:
-    """The fields of the first `records` of a pool; `is_all` if it has no more."""
+    """The fields of the first `records` records of a pool; `is_all`: the pool has no more."""
 
     records: int
     is_all: bool
@@ -121,7 +121,7 @@ class _Column:
 
 
 class _Look:
-    """Statements over the first records of the pool."""
+    """Runs statements over the first records of the pool."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, limit: int) -> None:
         self._connection, self._limit, self.records = connection, limit, 0
@@ -150,7 +150,7 @@ class _Look:
 
 
 def _figures(column: _Column) -> list[str]:
-    """The parts of a SELECT that count a column: always as many."""
+    """Returns the parts of a SELECT that count a column; their number is the same for every column."""
     name, number = column.name, column.number
     ordered = column.is_ordered
     bound = f"({number}) FILTER (isfinite({number}))" if number else ""

@@ -1,10 +1,12 @@
-"""Finds the statements that need one end of a pool's key alone: `order by KEY limit n`, `min` and `max` of the key.
+"""Finds statements that need only one end of a pool's key: `order by KEY limit n`, `min` and `max` of the key.
 
-DuckDB hands down no order and no limit, so it would read every record.  Such a statement is asked about a range at
-the end of the key first.  If that gives as many rows as the limit says, or a minimum, no other record can change
-the answer, whatever else the statement filters.  Otherwise a wider range is asked, at last everything.
+DuckDB passes neither an order nor a limit to the scan, so it would read every record.  Such a statement is run
+over a range at the end of the key first.  If the answer has as many rows as the limit, or a minimum, other
+records cannot change it, whatever the WHERE says.  Otherwise the statement is run over a wider range, and in
+the end over all records.
 
-Only what is certain counts: one pool, no join, no subquery, no function but in WHERE.  Called by `sql`.
+A statement is accepted only if that is certain: one pool, no join, no subquery, functions only in WHERE.
+Called by `sql`.
 """
 
 from __future__ import annotations
@@ -24,23 +26,26 @@ from log_lake.lake.view import View
 from log_lake.reading.split import split
 
 MOST_ROWS = 10_000
-"""Rows of an answer that are held in memory to count them; a larger limit is read as any other statement."""
+"""Rows of an answer that are held in memory to count them.  A statement with a larger limit is run over all
+records."""
 
 MOST_FOOTERS = 16
-"""Objects at the end of the key whose key samples say where to cut, at most."""
+"""Objects at the end of the key whose footers are read, at most: their samples of keys give the bounds of
+ranges."""
 
 MOST_PARTS = 1_024
-"""Parts into which these objects are cut, at most."""
+"""Parts into which these objects are divided, at most."""
 
 RECORDS = 16_384
-"""Records of the first range, about, at least."""
+"""Records of the first range, approximately, at least."""
 
 
 @dataclass(frozen=True)
 class End:
-    """One table, the field whose order decides, by its name in SQL, and whether its greatest values are wanted.
+    """An end of the key: the table, the field that decides the order, by its name in SQL, and which end it is.
 
-    `rows`: the answer is whole if it has as many.  None: one row with a value, of `min` or `max`.
+    `greatest`: the greatest values are wanted.  `rows`: the answer is complete with as many rows; None: it is one
+    row, of `min` or `max`, and complete if that has a value.
     """
 
     table: str
@@ -51,18 +56,18 @@ class End:
 
     @property
     def records(self) -> int:
-        """Records that the answer is made of, at least."""
+        """How many records the answer needs, at least."""
         return (self.rows or 1) + self.skipped
 
     def is_whole(self, answer: pa.Table) -> bool:
-        """Whether records beyond the range that was asked about cannot change the answer."""
+        """Returns whether records outside of the range cannot change this answer."""
         if self.rows is not None:
             return bool(answer.num_rows == self.rows)
         return not any(column.null_count for column in answer.columns)
 
 
 def end_of(tree: Any) -> End | None:
-    """The end that a SELECT needs, from DuckDB's tree; None if it may need all records."""
+    """Returns the end that a SELECT needs, from DuckDB's parse tree; None if it may need all records."""
     statements = tree.get("statements", ())
     node = statements[0].get("node", {}) if len(statements) == 1 else {}
     if not is_plain(node):
@@ -75,7 +80,7 @@ def end_of(tree: Any) -> End | None:
 
 
 def is_plain(node: Mapping[str, Any], *, grouped: bool = False) -> bool:
-    """Whether it is a SELECT from one table, and nothing of it is a statement of its own; without groups, unless
+    """Returns whether the node is a SELECT from one table without a subquery; without groups, unless
     `grouped`."""
     source = node.get("from_table") or {}
     groups = node.get("group_expressions") or node.get("group_sets") or node.get("having")
@@ -119,7 +124,7 @@ def _of_order(
 
 
 def _of_aggregates(table: str, shown: Sequence[Mapping[str, Any]]) -> End | None:
-    """All are `min`, or all `max`, of one column."""
+    """Returns the end if all columns are `min`, or all are `max`, of one field."""
     calls = {(one.get("function_name", "").lower(), (_argument(one) or "").lower()) for one in shown}
     function, field = calls.pop() if len(calls) == 1 else ("", "")
     if function not in ("min", "max") or not field:
@@ -128,7 +133,7 @@ def _of_aggregates(table: str, shown: Sequence[Mapping[str, Any]]) -> End | None
 
 
 def _argument(call: Mapping[str, Any]) -> str | None:
-    """The one column that a function is called with."""
+    """Returns the field that a function is called with, if that is its only argument."""
     arguments = call.get("arguments", ())
     if len(arguments) != 1 or call["filter"] or call["schema"] or call["order_bys"]["orders"]:
         return None
@@ -149,10 +154,10 @@ def _count(expression: Mapping[str, Any] | None) -> int | None:
 
 
 def ranges(view: View, *, last: bool, records: int) -> Iterator[KeyRange]:
-    """Wider and wider ranges at the first or the last end of the key; the first has about so many records.
+    """Yields ranges at the first or the last end of the key, each wider than the one before.
 
-    None of them is everything.  If a footer cannot be read, there are no more: the scan of everything says why, or
-    does not need the object.  Raises Unavailable.
+    The first has about `records` records.  No range is the whole key.  If a footer cannot be read, no more
+    ranges follow: the scan of all records reports the fault, or does not need the object.  Raises Unavailable.
     """
     by_end = sorted(view.references, key=attrgetter("high" if last else "low"), reverse=last)
     before = EVERYTHING
@@ -188,7 +193,7 @@ def _range(view: View, by_end: Sequence[Reference], *, last: bool, records: int)
 
 
 def _near(by_end: Sequence[Reference], records: int) -> Sequence[Reference]:
-    """The references nearest to the end that hold at least so many records together."""
+    """Returns the references nearest to the end that together have at least so many records."""
     count = 0
     for place, reference in enumerate(by_end):
         if count >= records:

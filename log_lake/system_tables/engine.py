@@ -1,11 +1,11 @@
-"""The one place that makes connections to DuckDB, each locked before its first statement.
+"""The one place that makes connections to DuckDB, each restricted before its first statement.
 
 Statements come from forms, templates and DAG parameters, and run with the rights of the process.  So a
-connection reads no address, and no file but those that its caller names; it loads no extension, sees no variable
-of the program, and keeps its settings.  DuckDB itself refuses these while it binds, plans and runs.  Data that does
-not fit in memory goes to a folder of its own.
+connection reads no address, and no file except those that its caller names.  It loads no extension, cannot read
+variables of the environment, and cannot change its settings.  DuckDB itself refuses these while it binds, plans
+and runs.  Data that does not fit in memory is written to a folder of the connection.
 
-Called by `sql`; a test holds that no other module connects.
+Called by `sql`; a test checks that no other module makes a connection.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ import duckdb
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """Limits of the machine's memory and threads for one statement, and of the parts of its answer."""
+    """Limits for one statement: memory, threads, and the size of the parts of its answer."""
 
     memory: str = "25%"
-    """Memory for one statement, of the machine or of the container; more goes to disk.  Or bytes, as `2GiB`."""
+    """Memory for one statement: a share of the machine or of the container, or bytes such as `2GiB`.  More goes to
+    disk."""
 
     threads: int = min(8, os.cpu_count() or 1)
-    """Threads of one statement.  Beyond eight, memory a thread is scarcer than processors."""
+    """Threads of one statement.  With more than eight, memory per thread is scarcer than processors."""
 
     batch_rows: int = 65_536
-    """Records of an answer that are made at once."""
+    """Records in one batch of an answer."""
 
 
 SQL_LIMITS = SqlLimits()
@@ -50,9 +51,10 @@ _LOCKED: dict[str, str | int | float | list[str]] = {
 def connected(
     limits: SqlLimits = SQL_LIMITS, *, files: Sequence[str] = ()
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A locked connection to an empty database in memory, closed when the block ends; times are in UTC.
+    """Gives a restricted connection to an empty database in memory, closed when the block ends; times are in UTC.
 
-    It reads the local files, and those in the folders, that `files` names, and no others.
+    The connection can read the local files that `files` names, and those in the folders that it names; no
+    others.
     """
     with ExitStack() as stack:
         try:

@@ -1,12 +1,15 @@
-"""Answers counts, minima and maxima from the pool's state, and reads only the objects that do not tell.
+"""Answers counts, minima and maxima from the pool's state; reads only objects whose statistics do not suffice.
 
-The statistics of an object become one partial answer (`aggregates`): where nothing may hide or combine its records
-(`reading.known`), where the bounds that the statement needs are exact, where its records fulfil the WHERE together
-or not at all, and where they are of one group.  All other objects are read by DuckDB, which makes partial answers
-of their records.  DuckDB then makes the answer of all of these.
+The statistics of an object become one partial answer (`aggregates`) if all of these are true:
 
-DuckDB itself evaluates the comparisons of the WHERE, with the least and the greatest value of each object.  So
-every cast means what it means in the statement.  Called by `sql`.
+- No other object or tombstone may hide or combine its records (`reading.known`).
+- The bounds that the statement needs are exact.
+- All of its records fulfil the WHERE, or none does.
+- All of its records are in one group.
+
+DuckDB reads all other objects, and makes partial answers of their records.  Then it makes the answer from all
+partial answers.  DuckDB itself also evaluates the comparisons of the WHERE, with the least and the greatest
+value of each object.  So every cast means the same as in the statement.  Called by `sql`.
 """
 
 from __future__ import annotations
@@ -35,21 +38,21 @@ NOT_EXACT, PARTLY, SEVERAL = (
     "only some of its records may fulfil the condition",
     "its records may be of several groups",
 )
-"""Why an object must be read for a statement."""
+"""Reasons why a statement must read an object."""
 
 _WHOLE = {
     "count_star": "CAST(coalesce(sum({0}), 0) AS BIGINT)",
     "count": "CAST(coalesce(sum({0}), 0) AS BIGINT)",
 }
-"""How partial answers of a function become one; those of `min` and `max` by the function itself."""
+"""For each function, the expression that combines partial answers; `min` and `max` combine by themselves."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """What a statement reads: partial answers of some objects, and the others, each with the reason.
+    """What a statement reads: partial answers of some objects, and the other objects, each with the reason.
 
-    `objects`: the objects of the pool.  `left_out`: those without a record for
-    the answer.
+    `objects`: the number of the pool's objects.  `left_out`: the number of objects without a record for the
+    answer.
     """
 
     answers: pa.Table
@@ -79,9 +82,10 @@ class FromState:
         self._by_folded = {folded(name): (name, field) for name, field in dataset.fields.items()}
 
     def relation(self, names: Sequence[str]) -> Any | None:
-        """The answer, with columns of these names, as a relation of DuckDB; None if all objects must be read.
+        """Returns the answer, with columns of these names, as a relation of DuckDB; None if all objects must be
+        read.
 
-        Raises duckdb.Error and errors of Arrow, after which the statement is to be asked as any other.
+        Raises duckdb.Error and errors of Arrow; then the caller runs the statement over all records.
         """
         division = self.division
         if not division.answers.num_rows and not division.left_out:
@@ -95,7 +99,7 @@ class FromState:
         return self._asked(self._aggregates.final(whole, names), pa.concat_tables(partial))
 
     def undo(self) -> None:
-        """Makes the connection answer statements from all records again."""
+        """Restores the connection, so that it runs statements over all records again."""
         self._dataset.only = None
         self._connection.register(self._aggregates.table, self._dataset)
 
@@ -105,7 +109,8 @@ class FromState:
         return self._from_ends() or self._from_references()
 
     def _from_ends(self) -> Division | None:
-        """If the totals and the ends of the key suffice; they need no look at each reference."""
+        """Returns the division if the pool's totals and the ends of the key suffice; then no reference is looked
+        at."""
         view, aggregates = self._dataset.view, self._aggregates
         calls = list(aggregates.columns)
         if aggregates.where or aggregates.groups or view.on_missing != FAIL:
@@ -143,7 +148,7 @@ class FromState:
         return Division(self._table(rows), tuple(read), len(plan.references), left_out)
 
     def _row(self, reference: Reference, schema: pa.Schema) -> list[Any] | str:
-        """The groups and calls of the records of a reference; or why it must be read."""
+        """Returns the groups and calls of a reference's records; or the reason why its object must be read."""
         row: list[Any] = []
         for name in self._aggregates.groups:
             field = self._field(name)
@@ -181,7 +186,8 @@ class FromState:
         return row
 
     def _standings(self, references: Sequence[Reference]) -> Iterable[str | None]:
-        """Of each reference: "" if all its records fulfil the condition, None if none does, otherwise a reason."""
+        """Yields for each reference "" if all its records fulfil the WHERE, None if none does, otherwise a reason
+        to read it."""
         comparisons = self._aggregates.where
         if not comparisons:
             return [""] * len(references)
@@ -245,7 +251,7 @@ class FromState:
         return pa.table(columns, schema=pa.schema(fields))
 
     def _whole(self) -> dict[str, SqlNode]:
-        """By column of the partial answers: the expression that makes one value of them."""
+        """Returns, for each column of the partial answers, the expression that combines its values into one."""
         calls = self._aggregates.columns
         texts = [
             _WHOLE.get(call.function, call.function + "({0})").format(f'"{name}"')
@@ -259,7 +265,7 @@ class FromState:
         return dict(zip(calls.values(), nodes, strict=True))
 
     def _asked(self, node: SqlNode, table: Any) -> Any:
-        """The relation of a statement, with a table in place of the pool."""
+        """Returns the relation of a statement that reads `table` in place of the pool."""
         self._connection.register(self._aggregates.table, table)
         tree = json.dumps({"error": False, "statements": [{"node": node, "named_param_map": []}]})
         ((sql,),) = self._connection.execute("SELECT json_deserialize_sql(?)", [tree]).fetchall()

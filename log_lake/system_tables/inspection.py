@@ -1,8 +1,9 @@
-"""Any object of the lake, decoded for people: `lake inspect NAME`.
+"""Decodes any object of the lake for people: `lake inspect NAME`.
 
-Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded if they are a
-schema or text.  A checkpoint may hold a million references, so only its small sections (branches, tags, the
-closing, schemas, pools) are shown row by row.  Of the other parts, size, first and last key are shown.
+Names are those of docs/format.md, relative to the lake.  Byte strings are shown in hex, or decoded if they are
+a schema or text.  A checkpoint may hold a million references, so only its small sections (branches, tags, the
+closing row, schemas, pools) are shown row by row.  Of the other sections, the size and the first and last key
+are shown.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _missing(store: Store, name: str) -> NotFound:
 
 
 def _framed(kind: type[Any], data: bytes, name: str) -> dict[str, Any]:
-    """The content after the magic bytes."""
+    """Returns the content after the magic bytes, decoded."""
     return _values(Codec[Any](kind).decode(data, name=name))
 
 
@@ -121,7 +122,7 @@ def _checkpoint(store: Store, name: str) -> dict[str, Any]:
 
 
 def _row(section: str, value: bytes, name: str) -> Any:
-    """The value of a row of a section that is shown."""
+    """Returns the decoded value of a row, in a section that is shown row by row."""
     if section == SCHEMA:
         return _plain(value, "arrow")
     with decoding(name, f"the row of a {section} is damaged"):
@@ -129,7 +130,8 @@ def _row(section: str, value: bytes, name: str) -> Any:
 
 
 def _part(groups: list[RowGroup]) -> dict[str, Any]:
-    """Rows of one section, branch and sub-pool; keys of references and split points are encoded, others text."""
+    """Describes rows of one section, branch and sub-pool.  Keys of references and split points are shown in
+    hex."""
     first, last = groups[0], groups[-1]
 
     def show(key: bytes) -> str:
@@ -162,7 +164,7 @@ def _data_object(store: Store, name: str, object_id: str) -> dict[str, Any]:
 
 
 def _maps(store: Store, name: str, object_id: str) -> dict[str, Any]:
-    """The reassembly maps of an object in columns, as text."""
+    """Returns the maps of an object in columns as text: how records are put together from its columns."""
     if naming.format_of(object_id) != naming.ZST:
         return {}
     with store.open_input(name) as file:

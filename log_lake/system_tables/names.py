@@ -1,12 +1,11 @@
-"""The names of tables in SQL and in the Spark data source: a pool, its records by type, or one of the lake's
-own tables.
+"""The names of tables in SQL and in the Spark data source: a pool, its records by type, or a table of the lake.
 
 POOL, POOL@REVISION                       the records, their fields united
 POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)
 POOL:log, POOL@REVISION:references, ...   the lake's own tables, which `tables` makes
 lake:pools, lake:pools@VERSION            the list of pools, as it is or as it was
 lake:transactions                         transactions over several pools
-lake:health                               what a higher room offers (`offered_tables`)
+lake:health                               a table that another room offers (`offered_tables`)
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from log_lake.reading.live import live_counts
 from log_lake.system_tables import tables as meta
 
 POOLS = "lake:pools"
-"""The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
+"""The list of pools.  A pool may also be named `lake`, because no table of a pool is named `pools`."""
 
 TRANSACTIONS = "lake:transactions"
 """Transactions over several pools."""
@@ -56,7 +55,10 @@ _SHAPED = re.compile(r"(?P<pool>[^:@]+(?:@.*)?):(?P<shape>typed|values|type:[0-9
 
 
 def pool_and_shape(name: str) -> tuple[str, str]:
-    """`POOL@REVISION:typed` as its parts; the shape, one of `by_type.records_of`, is "" if the name has none."""
+    """Splits `POOL@REVISION:typed` into `POOL@REVISION` and the shape, which is "" if the name has none.
+
+    The shapes are those of `by_type.records_of`.
+    """
     match = _SHAPED.fullmatch(name)
     return (match["pool"], match["shape"]) if match else (name, "")
 

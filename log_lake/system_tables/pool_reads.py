@@ -1,8 +1,9 @@
-"""The pools that one SQL statement reads, all of one moment of the lake.
+"""The pools that one SQL statement reads, all at one moment of the lake.
 
-A statement that names one pool reads its newest state, as before.  One that names several reads them so that each
+A statement that names one pool reads its newest state.  A statement that names several reads them so that each
 transaction over pools is in all of them or in none (`lake.moment`).  All revisions that the statement names are
-found from these states.  With a time, each pool is read as it was then; within a transaction, as that sees it.
+found from these states.  With a time, each pool is read as it was then.  Within a transaction, each pool is
+read as the transaction sees it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from log_lake.system_tables.names import is_system_table, pool_and_shape
 
 @dataclass(frozen=True)
 class Reads:
-    """What pools are read as: at their newest state, as they were at `time` (ISO 8601), or within a transaction."""
+    """How pools are read: at their newest state, as they were at `time` (ISO 8601), or within a transaction."""
 
     time: str = ""
     transaction: str = ""
@@ -35,13 +36,13 @@ class Reads:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether a caller says the moment, so that no table may say another one."""
+        """Whether the caller gives the moment; then the name of a table must not give another one."""
         return bool(self.time or self.transaction)
 
 
 @dataclass
 class PoolReads:
-    """The pools of a statement, read when the first of them is asked for."""
+    """The pools of a statement; all are read when the first of them is needed."""
 
     lake: Lake
     tables: Iterable[str]
@@ -51,7 +52,7 @@ class PoolReads:
     _transaction: PoolsTransaction | None = None
 
     def check(self, name: str) -> None:
-        """Raises InvalidInput if the table is of another moment than the one that the caller says."""
+        """Raises InvalidInput if the name of the table gives another moment than the caller."""
         if not self.reads.is_chosen:
             return
         given = "a time" if self.reads.time else "a transaction"
@@ -64,7 +65,8 @@ class PoolReads:
             raise InvalidInput(f'query: "{name}" says a revision, and {given} is given too; write "{pool}"')
 
     def place(self, table: str) -> tuple[Pool, str, LoadedState[PoolState]]:
-        """The pool of POOL or POOL@REVISION, the revision to read, and the state that counts as the newest.
+        """Returns the pool of POOL or POOL@REVISION, the revision to read, and the state from which the revision
+        is found.
 
         Raises NotFound, InvalidInput, Conflict, and what `lake.moment` raises.
         """
@@ -85,7 +87,8 @@ class PoolReads:
         return self._pools[name]
 
     def _read(self) -> States:
-        """The states of all pools that the statement names, by their ids; tables that are no pools are left out."""
+        """Returns the states of all pools that the statement names, by their ids; ignores tables that are not
+        pools."""
         if self._states is None:
             for table in self.tables:
                 if not is_system_table(table):

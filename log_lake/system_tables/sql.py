@@ -1,13 +1,13 @@
-"""SQL over pools, by DuckDB.
+"""SQL over pools, run by DuckDB.
 
-Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's own
-tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as a `PoolDataset`.  Fields that SQL would take for
-one another have other names in statements (`columns`), and their own in the answer.  In an answer a second column
-`a` is called `a_1`, as DuckDB calls it in a subquery.  A pool that never had a record has the fields of its key and
-no rows.
+A statement names tables as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the
+lake's own tables `"flights:objects"`, `"lake:pools"`.  A pool is a `PoolDataset`.  Fields whose names are equal
+in SQL have other names in statements (`columns`), and their own names in the answer.  A second column `a` of an
+answer is named `a_1`, as DuckDB names it in a subquery.  A pool that never had a record has the fields of its
+key and no rows.
 
-An answer that is not read to its end keeps DuckDB's threads and objects alive.  When the program ends, answers that
-are still open are closed before Python unloads its modules.
+An answer that is not read to its end keeps DuckDB's threads and objects alive.  When the program ends, answers
+that are still open are closed before Python unloads its modules.
 """
 
 from __future__ import annotations
@@ -59,14 +59,20 @@ def query(
     time: str = "",
     transaction: str = "",
 ) -> pa.RecordBatchReader:
-    """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
+    """Returns the result of one SELECT, as a stream; JSON columns have the lake's mark.
 
-    Several pools are read at one moment: the newest, or as they were at `time` (ISO 8601).  `transaction`: the id
-    of a transaction over pools, whose writes are seen.  `on_missing`: as in `Pool.at`.  `lease`: a lease on each
-    pool until the answer is read to its end.  `reads` is called with each pool that is read, and its view, before
-    the first record.  `files` are local files and folders that the statement may read besides, as DuckDB reads
-    them: `FROM 'codes.csv'`.  `stop` ends it from another thread.  Raises InvalidInput (SQL that cannot be run, a
-    query that was stopped), NotFound (pool, revision, file) and what scans raise.
+    Several pools are read at one moment: the newest, or as they were at `time` (ISO 8601).
+
+    - `transaction`: the id of a transaction over pools; its writes are visible.
+    - `on_missing`: as in `Pool.at`.
+    - `lease`: keeps a lease on each pool until the answer is read to its end.
+    - `reads`: called with each pool that is read, and its view, before the first record.
+    - `files`: local files and folders that the statement may read too, as DuckDB reads them: `FROM
+      'codes.csv'`.
+    - `stop`: ends the query from another thread.
+
+    Raises InvalidInput (SQL that cannot be run, a query that was stopped), NotFound (pool, revision, file) and
+    what scans raise.
     """
     require_text(sql, "query", example="'SELECT * FROM logs'")
     check_files(files)
@@ -118,7 +124,7 @@ class _Question:
         self._open.add(self)
 
     def ask(self, lake: Lake, sql: str, moment: Reads) -> tuple[pa.RecordBatchReader, pa.Schema]:
-        """The answer as DuckDB streams it, and the schema with the lake's marks."""
+        """Returns the answer as DuckDB streams it, and the schema with the lake's marks."""
         connection = self._connection
         assert connection is not None
         try:
@@ -156,7 +162,8 @@ class _Question:
         statement: Statement,
         datasets: Mapping[str, PoolDataset],
     ) -> tuple[Any, pa.RecordBatchReader]:
-        """The answer: from the state, from one end of the key, or from all records."""
+        """Returns the statement's relation and its answer: from the state, from one end of the key, or from all
+        records."""
         for dataset in datasets.values() if len(statement.tables) == 1 else ():
             aggregates = aggregates_of(statement.tree, dataset.fields) if dataset.is_united else None
             if aggregates is None:
@@ -174,7 +181,8 @@ class _Question:
     def _from_state(
         self, connection: duckdb.DuckDBPyConnection, sql: str, from_state: FromState
     ) -> tuple[Any, pa.RecordBatchReader] | None:
-        """The answer from statistics and the objects that these do not tell of; None if that gains nothing."""
+        """Returns the answer from statistics and the objects whose statistics do not suffice; None if all must be
+        read."""
         whole = carried(connection.sql(sql))  # binds, and reads nothing
         columns, types = whole.columns, whole.types  # now, since each look binds again
         try:
@@ -193,7 +201,8 @@ class _Question:
     def _at_end(
         self, connection: duckdb.DuckDBPyConnection, sql: str, end: End, dataset: PoolDataset
     ) -> tuple[Any, pa.RecordBatchReader]:
-        """The answer from a range at one end of the key if that suffices, otherwise from all records."""
+        """Returns the answer from a range at one end of the key if that suffices, otherwise from all
+        records."""
         for key_range in dataset.ranges(end):
             dataset.key_range = key_range
             relation, reader = _asked(connection, sql, self._batch_rows)
@@ -204,14 +213,14 @@ class _Question:
         return _asked(connection, sql, self._batch_rows)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """The schema with the own names of fields inside of records."""
+        """Returns the schema with the own names of fields inside records."""
         names = self._renamed.stored
         return pa.schema([field.with_type(stored_type(field.type, names)) for field in schema])
 
     def answer(
         self, reader: pa.RecordBatchReader, schema: pa.Schema, stored: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the answer, as the schema `stored`."""
+        """Yields the records of the answer in the schema `stored`."""
         try:
             for batch in reader:
                 self._stop.check()
@@ -226,8 +235,11 @@ class _Question:
             self.close()
 
     def _is_file(self, name: str) -> bool:
-        """Whether a table's name is that of a file, or of files in a folder, that the caller names, however it is
-        spelled.  DuckDB opens the file, and resolves its name once more."""
+        """Returns whether a table's name is a file that the caller names, or a file in a folder that it names,
+        however it is written.
+
+        DuckDB opens the file, and resolves its name once more.
+        """
         path = os.path.abspath(name)
         for one in self._files:
             given = os.path.abspath(one)
@@ -269,7 +281,7 @@ class _Question:
         return InvalidInput(f"query: {_message(error, more=how_to_quote(str(error)))}")
 
     def close(self) -> None:
-        """QueryStop, and free everything; may be called again."""
+        """Stops the query and frees its connection; may be called again."""
         connection, self._connection = self._connection, None  # held by no caller from now on
         if connection is None:
             return
@@ -290,7 +302,7 @@ class _Question:
 def _explained(
     connection: duckdb.DuckDBPyConnection, sql: str, from_state: FromState
 ) -> tuple[Any, pa.RecordBatchReader]:
-    """The answer of an EXPLAIN, with a last row that says which objects the statement reads."""
+    """Returns the answer of an EXPLAIN, with a last row that says which objects the statement reads."""
     try:
         text = from_state.division.text
     except (duckdb.Error, pa.ArrowException):
@@ -310,7 +322,8 @@ def _asked(
 
 
 def how_to_quote(message: str) -> str:
-    """What to do if an error of DuckDB's shows that quotes are missing, or are those of a name; otherwise ""."""
+    """Says what to do if an error of DuckDB shows that quotes are missing or must be double; "" for other
+    errors."""
     if 'Referenced column "' in message:
         return " (a text stands in single quotes)"
     if any(f'syntax error at or near "{sign}"' in message for sign in "@:$"):
@@ -319,7 +332,8 @@ def how_to_quote(message: str) -> str:
 
 
 def _with_advice(name: str, error: NotFound, *, sql: str) -> NotFound:
-    """The error; with how SQL names a table of a pool, or reads a file, if the table looks like one."""
+    """Returns the error with advice if the table looks like a table of a pool, or like a file: how SQL names
+    these."""
     if of_pool := re.search(rf"(\w+)\s*:\s*{re.escape(name)}\b", sql):
         return NotFound(f'{error}; a table of a pool stands in double quotes: "{of_pool[1]}:{name}"')
     if os.sep not in name and not os.path.isfile(name):
@@ -331,7 +345,7 @@ atexit.register(_Question.close_all)
 
 
 def _message(error: Exception, *, more: str = "") -> str:
-    """The message and `more` on one line, then DuckDB's lines that show the position with a caret."""
+    """Returns the message and `more` on one line, then DuckDB's lines that show the position with a caret."""
     message, line, position = str(error).partition("\nLINE ")
     shown = "\n" + (line + position).strip("\n") if line else ""
     return " ".join(message.split()) + more + shown

@@ -1,4 +1,4 @@
-"""The tables and columns that a SQL statement names, by DuckDB's parser; nothing is bound, planned or run.
+"""Finds the tables and columns that a SQL statement names, with DuckDB's parser; runs nothing.
 
 Called by `sql`, and by operators for the links and the lineage of a query.
 """
@@ -28,16 +28,16 @@ _SCHEMAS = ("information_schema", "pg_catalog")
 
 @dataclass(frozen=True)
 class Statement:
-    """A parsed SELECT: the tables that it names, and those among them that it may define itself (WITH).
+    """A parsed SELECT: the tables that it names, and those among them that its WITH clause may define.
 
-    They come from DuckDB's tree, because binding a statement needs its tables.
+    They come from DuckDB's parse tree, because binding a statement needs its tables.
     """
 
     tree: Any
     tables: frozenset[str]
     defined: frozenset[str]
     explains: bool = False
-    """Whether it is the SELECT of an EXPLAIN."""
+    """Whether the statement is an EXPLAIN of this SELECT."""
 
     def check_columns(self, renamed: Renamed) -> None:
         """Raises InvalidInput if a name may mean a column that stands for several fields.
@@ -65,11 +65,11 @@ class Statement:
 
     @cached_property
     def _aliases(self) -> Counter[str]:
-        """By what the statement calls a table, folded: how many it calls so."""
+        """Counts the aliases of the statement's tables, each in the form in which SQL compares names."""
         return Counter(folded(name) for node in _nodes(self.tree) for name in _alias(node))
 
     def _other_tables(self, renamed: Renamed) -> set[str]:
-        """What the statement calls tables that have no such column, each by its own name."""
+        """Returns the aliases of tables that do not have the renamed column, each as it is written."""
         mine = {
             folded(alias)
             for node in _nodes(self.tree)
@@ -80,7 +80,7 @@ class Statement:
 
 
 def _alias(node: dict[str, Any]) -> list[str]:
-    """What a node that is a table is called; an expression has a class."""
+    """Returns the alias of a node that is a table, as a list; empty for an expression, which has a class."""
     if "class" in node or "alias" not in node:
         return []
     return [name for name in [node["alias"] or node.get("table_name", "")] if name]
@@ -125,7 +125,7 @@ def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, bool]:
-    """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN, and whether it is that.
+    """Returns DuckDB's parse tree of one SELECT, or of the SELECT of an EXPLAIN; and whether it was an EXPLAIN.
 
     Raises InvalidInput for any other statement.
     """
@@ -154,10 +154,11 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, bool]:
 
 
 def split(sql: str) -> tuple[list[str], str]:
-    """The statements that end with a semicolon, without it, and the text after the last of them.
+    """Splits a text into the statements that end with a semicolon, without it, and the text after the last of
+    them.
 
-    DuckDB finds the semicolons: one in quotes or in a comment ends nothing.  No statement and no rest is blank or
-    a comment alone.
+    DuckDB finds the semicolons, so those in quotes and comments end no statement.  Statements and the rest are
+    left out if they are blank or only a comment.
     """
     text = sql.encode(errors="surrogatepass")  # the positions are those of bytes
     tokens = duckdb.tokenize(re.sub("[\ud800-\udfff]", "\ufffd", sql))  # as many bytes
@@ -176,7 +177,8 @@ def split(sql: str) -> tuple[list[str], str]:
 
 
 def _explained(sql: str) -> list[str]:
-    """Texts that may be the statement of an EXPLAIN: what follows its words, and what follows its options."""
+    """Returns texts that may be the statement of an EXPLAIN: what follows its words, and what follows its
+    options."""
     text = sql.encode()  # the positions are those of bytes
     begins = [at for at, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
     words = [text[begin:end].strip() for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
@@ -198,7 +200,7 @@ def _check_schema(schema: str, table: str) -> None:
 
 
 def _check_distinct(names: set[str]) -> None:
-    """Raises InvalidInput if SQL takes two of the tables for one."""
+    """Raises InvalidInput if two of the tables have the same name in SQL."""
     by_folded: dict[str, str] = {}
     for name in sorted(names):
         if (other := by_folded.setdefault(name.lower(), name)) != name:

@@ -1,4 +1,4 @@
-"""Ends a query from another thread: its client has gone, or its time is over."""
+"""Ends a query from another thread, because its client is gone or its time is over."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lake_core.errors import InvalidInput
 
 
 class QueryStop:
-    """A query that may be ended; safe to use from several threads.
+    """Lets a caller end a query; safe to use from several threads.
 
-    An interrupt that comes between two statements of an engine is lost.  So `stop` may be called again, until the
-    query has ended.
+    An interrupt between two statements of an engine is lost.  So `stop` may be called again, until the query
+    has ended.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class QueryStop:
         self._changing = threading.Lock()
 
     def stop(self, why: str) -> None:
-        """End the query, now or as soon as it begins; `why` goes into its error.  The first reason stays."""
+        """Ends the query, now or as soon as it begins.  `why` goes into its error; the first reason stays."""
         with self._changing:
             self.why = self.why or why
             if self._interrupt is not None:
@@ -46,7 +46,7 @@ class QueryStop:
 
 
 AGAIN_SECONDS = 0.25
-"""Between two interrupts of a query that has not ended."""
+"""Seconds between two interrupts of a query that has not ended."""
 
 
 @contextmanager

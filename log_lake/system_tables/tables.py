@@ -37,7 +37,7 @@ def _json(value: object) -> str:
 
 
 def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
-    """`lake:pools`: a row a pool."""
+    """`lake:pools`: a row for each pool."""
     rows = [
         {"name": p.name, "id": p.id, "key": str(p.key), "kind": p.kind, "settings": _json(p.settings)}
         for p in pools
@@ -58,9 +58,10 @@ _TRANSACTION = pa.schema(
 
 
 def transactions_table(rows: Iterable[TransactionRow]) -> pa.Table:
-    """`lake:transactions`: a row a transaction over several pools, oldest first; columns as in `TransactionRow`.
+    """`lake:transactions`: a row for each transaction over several pools, oldest first; columns as in
+    `TransactionRow`.
 
-    `until`: how long it may stay open.
+    `until`: the time up to which it may stay open.
     """
     dicts = [
         {"since": row.begun, "until": row.expires, **vars(row), "pools": list(row.pools)} for row in rows
@@ -149,9 +150,10 @@ def tags_table(state: PoolState) -> pa.Table:
 
 
 def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
-    """`POOL:log`: a row a transaction, newest first; metadata as JSON: `metadata ->> 'dag'` in SQL.
+    """`POOL:log`: a row for each transaction, newest first.
 
-    `removed` is null if the transaction removed no records, or if their number is not known.
+    `metadata` is JSON: `metadata ->> 'dag'` in SQL.  `removed` is null if the transaction removed no records,
+    or if their number is not known.
     """
     rows = [
         {
@@ -210,10 +212,10 @@ _ACTION = pa.schema(
 
 
 def actions_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
-    """`POOL:actions`: a row an action, those of the newest transaction first, each transaction's in their order.
+    """`POOL:actions`: a row for each action, in the order of its transaction; the newest transaction first.
 
-    `action` is its kind, as docs/format.md names it.  `details` has its other texts, numbers and truths as JSON:
-    names of branches, tags and deletes.  Keys and conditions are left out.
+    `action` is its kind, as docs/format.md names it.  `details` has its other texts, numbers and booleans as
+    JSON: names of branches, tags and deletes.  Keys and conditions are left out.
     """
     rows = [
         {
@@ -264,7 +266,7 @@ _REFERENCE = pa.schema(
 def references_table(
     references: Iterable[Reference], key: PoolKey, transaction_of: Callable[[int], int]
 ) -> pa.Table:
-    """`POOL:references`: a row a reference, by low bound; bounds as JSON."""
+    """`POOL:references`: a row for each reference, by low bound; bounds as JSON."""
     rows = []
     for r in references:
         shown = ARRIVAL if r.sub_pool else key
@@ -306,9 +308,9 @@ _TOMBSTONE = pa.schema(
 
 
 def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table:
-    """`POOL:tombstones`: a row a tombstone that is not retired, oldest first.
+    """`POOL:tombstones`: a row for each tombstone that is not retired, oldest first.
 
-    Bounds as JSON, null where open; `references`, `records` and `size` (bytes) count what it may still hide.
+    Bounds are JSON, null where open; `references`, `records` and `size` (bytes) count what it may still hide.
     """
     if branch not in state.branches:
         return _TOMBSTONE.empty_table()
@@ -338,7 +340,7 @@ def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table
 
 
 def objects_table(references: pa.Table) -> pa.Table:
-    """`POOL:objects`: a row a data object, by id."""
+    """`POOL:objects`: a row for each data object, by id."""
     if not references.num_rows:
         return references.select(["object", "sub_pool", "records", "size", "schema"])
     first = references.group_by("object", use_threads=False).aggregate(
@@ -357,9 +359,9 @@ _RANGE = pa.schema(
 
 
 def ranges_table(ranges: Iterable[PoolRange]) -> pa.Table:
-    """`POOL:ranges`: a row a range between split points, in order; columns as in `lake.ranges.PoolRange`.
+    """`POOL:ranges`: a row for each range between split points, in order; columns as in `lake.ranges.PoolRange`.
 
-    Bounds as JSON, null where open.
+    Bounds are JSON, null where open.
     """
     rows = [
         vars(r)
@@ -378,6 +380,7 @@ _TYPE = pa.schema(
 
 
 def types_table(types: Iterable[TypeCount]) -> pa.Table:
-    """`POOL:types`: a row a type of records, most frequent first; `name` is null unless the type is named."""
+    """`POOL:types`: a row for each type of records, most frequent first; `name` is null unless the type is
+    named."""
     rows = [{"id": t.id, "name": t.name or None, "records": t.records, "type": t.text} for t in types]
     return pa.Table.from_pylist(rows, schema=_TYPE)
