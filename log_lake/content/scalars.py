@@ -3,14 +3,15 @@
 | class | what is mixed |
 |---|---|
 | number, decimal | the bits of the double that is shown alike; otherwise the whole number, or the decimal's text |
-| text, bytes | xxh3 of the bytes |
+| text, bytes | their length, and the bytes in words of 8; above 64 bytes xxh3 |
 | date | days since 1970 |
 | timestamp, time, duration | microseconds, and the nanoseconds below them |
 | boolean | 0 or 1 |
 
 An integer, a double and a decimal are equal here if they compare as equal in conditions (`values.numbers`).  -0.0
 equals 0.0, and NaN equals NaN, as in keys.  Every class has a constant of its own, so that a text `1` differs
-from a number 1.  The mix is the last step of MurmurHash3 (64 bits).
+from a number 1.  A value is spread by a product and a swap of its bytes; then a record's field, a list or a map
+multiplies or mixes it (decision 454).  The mix is the last step of MurmurHash3 (64 bits).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import xxhash
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS
 from lake_core.values.numbers import shown_decimal
+from log_lake.columns.arrays import Bytes, Ints
 
 ValueHashes = npt.NDArray[np.uint64]
 """One number per value."""
@@ -43,6 +45,13 @@ _LOOKED_AT, _FEW = 1_024, 512
 """If the first `_LOOKED_AT` values of a column have fewer than `_FEW` distinct ones, each distinct value is hashed
 once."""
 
+_WORD = 8
+_LONG = 64
+"""Bytes above which xxh3 is faster than a loop over words."""
+_MASKS = np.array([256**length - 1 for length in range(_WORD + 1)], np.uint64)
+"""What keeps the first bytes of a word, by their number."""
+
+_SPREAD, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 _SHIFT = np.uint64(33)
 _FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
@@ -65,9 +74,13 @@ def constant(name: str) -> np.uint64:
 
 
 def of_class(payload: ValueHashes, kind: str) -> ValueHashes:
-    """Returns the hashes of payloads as values of a class; changes the payloads."""
+    """Returns the hashes of payloads as values of a class; changes the payloads.
+
+    The product carries each bit upwards, and the swap brings the highest bits down: the next product spreads all.
+    """
     payload ^= constant(f"class {kind}")
-    return mixed(payload)
+    payload *= _SPREAD
+    return payload.byteswap(True)
 
 
 def plain_hashes(array: pa.Array) -> ValueHashes:
@@ -108,7 +121,7 @@ def of_integers(values: npt.NDArray[Any]) -> ValueHashes:
     if not len(values):
         return np.zeros(0, np.uint64)
     if values.dtype.itemsize < 8 or (int(values.min()) >= -_EXACT and int(values.max()) <= _EXACT):
-        return of_doubles(values.astype(np.float64))
+        return of_class(values.astype(np.float64).view(np.uint64), "number")
     near = values.astype(np.float64)
     low, high = (0.0, 2.0**64) if values.dtype == np.uint64 else (-(2.0**63), 2.0**63)
     inside = (near >= low) & (near < high)
@@ -192,13 +205,13 @@ def _of_decimal_array(array: pa.Array) -> ValueHashes:
         array = array.fill_null(pa.scalar(decimal.Decimal(0), array.type))
     halves = np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
     low, high = np.ascontiguousarray(halves[:, 0]), halves[:, 1]
+    hashes = of_doubles(low / np.float64(10**kind.scale)) if kind.scale else of_integers(low)
+    if kind.precision <= _DIVIDED_DIGITS:
+        return hashes
     fits = high == (low >> 63)
-    if not kind.scale:
-        hashes = of_integers(low)
-    else:
+    if kind.scale:
         most = 10**_DIVIDED_DIGITS
         fits &= (low > -most) & (low < most)
-        hashes = of_doubles(low / np.float64(10**kind.scale))
     if not fits.all():
         others = np.flatnonzero(~fits)
         hashes[others] = _of_decimal_values(array.take(pa.array(others)))
@@ -210,20 +223,58 @@ def _of_decimal_values(array: pa.Array) -> ValueHashes:
 
 
 def _of_bytes(array: pa.Array, kind: str) -> ValueHashes:
-    if len(array) > _LOOKED_AT and len(array.slice(0, _LOOKED_AT).unique()) < _FEW:
+    array, count = array.cast(pa.large_binary()), len(array)
+    if not count:
+        return np.zeros(0, np.uint64)
+    offsets = np.frombuffer(array.buffers()[1], np.int64, count + 1, 8 * array.offset)
+    begin, size = int(offsets[0]), int(offsets[-1] - offsets[0])
+    if size > _WORD * count and count > _LOOKED_AT and len(array.slice(0, _LOOKED_AT).unique()) < _FEW:
         encoded = array.dictionary_encode()
-        places = _numpy(encoded.indices)
-        own = _of_each(encoded.dictionary, kind)
-        return own[places] if len(own) else np.zeros(len(array), np.uint64)
-    return _of_each(array, kind)
-
-
-def _of_each(array: pa.Array, kind: str) -> ValueHashes:
-    digest = xxhash.xxh3_64_intdigest
-    values = array.cast(pa.large_binary()).to_pylist()
-    hashes = np.fromiter((0 if v is None else digest(v) for v in values), np.uint64, len(values))
-    hashes ^= constant(f"class {kind}")
+        own = _of_bytes(encoded.dictionary, kind)
+        return own[_numpy(encoded.indices)] if len(own) else np.zeros(count, np.uint64)
+    padded = np.zeros(size + _WORD, np.uint8)  # a word may be read at every byte
+    if size:
+        padded[:size] = np.frombuffer(array.buffers()[2], np.uint8, size, begin)
+    starts, lengths, seed = offsets[:-1] - begin, np.diff(offsets), constant(f"class {kind}")
+    if int(lengths.max()) <= _LONG:
+        return _of_short(padded, starts, lengths, seed)
+    hashes, is_long = np.empty(count, np.uint64), lengths > _LONG
+    hashes[~is_long] = _of_short(padded, starts[~is_long], lengths[~is_long], seed)
+    data, digest = padded.data, xxhash.xxh3_64_intdigest
+    bounds = zip(starts[is_long].tolist(), lengths[is_long].tolist(), strict=True)
+    hashes[is_long] = [digest(data[start : start + length]) for start, length in bounds]
+    hashes[is_long] ^= seed
     return hashes
+
+
+def _of_short(data: Bytes, starts: Ints, lengths: Ints, seed: np.uint64) -> ValueHashes:
+    """The hashes of texts that begin at these bytes: a loop over words, those with the fewest first."""
+    words = np.ndarray((len(data) - _WORD + 1,), np.dtype("<u8"), data, strides=(1,))
+    sums = lengths.astype(np.uint64) * _SPREAD
+    sums ^= seed
+    if int(lengths.max(initial=0)) <= _WORD:
+        return _with_word(sums, words[starts] & _MASKS[lengths])
+    of_each = ((lengths + _WORD - 1) // _WORD).astype(np.uint8)
+    order = np.argsort(of_each, kind="stable")
+    starts, lengths, sums = starts[order], lengths[order], sums[order]
+    upto = np.cumsum(np.bincount(of_each))
+    """How many texts have at most so many words."""
+    for word in range(len(upto) - 1):
+        first, end = int(upto[word]) if word else 0, int(upto[word + 1])
+        values = words[starts[first:] + _WORD * word]
+        values[: end - first] &= _MASKS[lengths[first:end] - _WORD * word]
+        _with_word(sums[first:], values)
+    hashes = np.empty_like(sums)
+    hashes[order] = sums
+    return hashes
+
+
+def _with_word(sums: ValueHashes, words: ValueHashes) -> ValueHashes:
+    """The sums of texts, which are changed, with the next word of each."""
+    sums ^= words
+    sums *= _SPREAD
+    sums ^= sums >> _FOLD
+    return sums
 
 
 def _of_clock(array: pa.Array, kind: str) -> ValueHashes:

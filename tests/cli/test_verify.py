@@ -43,7 +43,7 @@ def test_different_records_are_an_answer_with_status_1(lake: Command) -> None:
         ("p", 1, 3),
         ("q", 2, 4),
     ]
-    assert {len(side["sum"]) for side in answer["sides"]} == {32}
+    assert {len(side["sum"]) for side in answer["sides"]} == {16}
 
 
 def test_records_without_the_key_count_with_their_pool(lake: Command) -> None:
