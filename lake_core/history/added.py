@@ -24,6 +24,7 @@ def added_reference(action: AddObject, seq: int) -> Reference:
         columns=action.columns,
         applied=action.applied,
         data=action.data,
+        content=action.content,
     )
 
 

@@ -15,7 +15,15 @@ from lake_core.history.branch_state import BranchState, Fork, Roots, children, w
 from lake_core.history.lift import Lift, pack, unpack
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.tombstone import Tombstone
-from lake_core.records import CreateBranch, Merge, PutReference, PutTombstone, SetMerged, Transaction
+from lake_core.records import (
+    CreateBranch,
+    Merge,
+    PutReference,
+    PutSummed,
+    PutTombstone,
+    SetMerged,
+    Transaction,
+)
 from lake_core.records.transactions import version_of
 
 Branches: TypeAlias = "HashTrieMap[str, BranchState]"
@@ -147,6 +155,7 @@ def put_reference(action: PutReference, lift: Lift | None, version: int) -> Refe
         applied=applied,
         lifts=lifts,
         data=action.data,
+        content=action.content if isinstance(action, PutSummed) else b"",
     )
 
 

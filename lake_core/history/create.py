@@ -26,6 +26,7 @@ from lake_core.records import (
     DeleteBranch,
     PutInlined,
     PutReference,
+    PutSummed,
     PutTombstone,
     RemoveReference,
     RemoveTombstone,
@@ -102,7 +103,11 @@ def _references(branch: BranchState) -> dict[tuple[str, bytes], Reference]:
 
 def putting(reference: Reference) -> PutReference:
     """The action that gives a branch this reference."""
-    return (PutInlined if reference.data else PutReference)(
+    kind: type[PutReference] = PutInlined if reference.data else PutReference
+    sums = {}
+    if reference.content:
+        kind, sums = PutSummed, {"content": reference.content}
+    return kind(
         object=reference.object,
         low=reference.low,
         high=reference.high,
@@ -117,6 +122,7 @@ def putting(reference: Reference) -> PutReference:
         applied=reference.applied,
         lifts=reference.lifts,
         data=reference.data,
+        **sums,
     )
 
 

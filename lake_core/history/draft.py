@@ -12,6 +12,7 @@ from lake_core.records import (
     AddInlined,
     AddObject,
     AddTombstone,
+    Conserve,
     RemoveReference,
     RemoveTombstone,
 )
@@ -50,11 +51,13 @@ class Draft:
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it.  A load of inlined objects is like any other load.
+        """Whether only its own writer may commit it.  Inlined objects and stated sums do not make it so.
 
         Without this rule there would be requests that some states refuse and `refusals` does not know.
         """
-        others = replace(self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined)))
+        others = replace(
+            self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined | Conserve))
+        )
         return self.oldest_only or self.keeps_fields or self.only_takes or others.needs_version > 1
 
     @property

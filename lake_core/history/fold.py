@@ -18,7 +18,7 @@ branches; `removal` applies those of a vacuum.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpds import HashTrieMap, HashTrieSet
@@ -34,6 +34,7 @@ from lake_core.history.branching import (
     put_reference,
     put_tombstone,
 )
+from lake_core.history.conserved import imbalance
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
 from lake_core.history.points import pointed
@@ -51,6 +52,7 @@ from lake_core.records import (
     AddObject,
     AddTombstone,
     Close,
+    Conserve,
     Consume,
     CreateBranch,
     DeleteBranch,
@@ -61,6 +63,7 @@ from lake_core.records import (
     Merge,
     PutInlined,
     PutReference,
+    PutSummed,
     PutTombstone,
     Release,
     RemoveReference,
@@ -99,15 +102,13 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         branches = state.branches
         for parent in _parents_of_deleted_tags(state.tags, tags, transaction):
             branches = with_settled(branches, parent, roots=roots_of(tags))
-        split_at = pointed(state.split_at, transaction.actions)
-        pending = pended(state, version, transaction)
         return replace(
             state,
             branches=branches,
             tags=tags,
             removed=removed,
-            split_at=split_at,
-            pending=pending,
+            split_at=pointed(state.split_at, transaction.actions),
+            pending=pended(state, version, transaction),
             time=time,
         )
     change = _begun(state, version, seq, transaction, time=time)
@@ -164,6 +165,7 @@ class _Change:
     pending: HashTrieMap[str, PendingPart]
     prepared: HashTrieMap[str, int]
     writes: range = range(0)
+    taken: list[Reference] = field(default_factory=list)  # the removed references
 
     @property
     def branch(self) -> str:
@@ -285,10 +287,16 @@ def _refer(change: _Change, reference: Reference) -> None:
 
 def _remove_reference(change: _Change, action: RemoveReference) -> None:
     change.snapshot, taken = change.snapshot.take(action.object, action.low)
+    change.taken.append(taken)
     if taken.data:  # nothing is on the store that a vacuum could delete
         return
     removal = Removal(change.version, change.time, taken.size)
     change.removed = change.removed.with_removed({action.object: removal})
+
+
+def _conserve(change: _Change, action: Conserve) -> None:
+    if fault := imbalance(change.taken, change.transaction.actions):
+        raise Corrupt(f"the inputs of a rewriting {fault}")
 
 
 def _mark_applied(change: _Change, action: MarkApplied) -> None:
@@ -364,8 +372,8 @@ def _release(change: _Change, action: Release) -> None:
 # Branches, and the pool itself
 
 
-def _create_branch(change: _Change, action: CreateBranch) -> None:
-    """Does nothing: `_begun` made the branch."""
+def _nothing(change: _Change, action: CreateBranch | EndBranch) -> None:
+    """Does nothing: `_begun` made the branch, and `_ended` deletes it without a tag."""
 
 
 def _merge(change: _Change, action: Merge) -> None:
@@ -390,10 +398,6 @@ def _delete_branch(change: _Change, action: DeleteBranch) -> None:
     change.tags = change.tags.insert(action.root, root)
 
 
-def _end_branch(change: _Change, action: EndBranch) -> None:
-    """Does nothing: `_ended` deletes the branch, and no tag keeps it."""
-
-
 def _settle(change: _Change, action: Settle) -> None:
     change.pending = merged_part(change.pending, change.transaction, action)
     for pool_id, version in action.prepared.items():
@@ -415,19 +419,21 @@ _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
     AddInlined: _add_object,
     PutReference: _put_reference,
     PutInlined: _put_reference,
+    PutSummed: _put_reference,
     RemoveReference: _remove_reference,
     MarkApplied: _mark_applied,
+    Conserve: _conserve,
     SetSchema: _set_schema,
     AddTombstone: _add_tombstone,
     PutTombstone: _put_tombstone,
     RemoveTombstone: _remove_tombstone,
     Consume: _consume,
     Release: _release,
-    CreateBranch: _create_branch,
+    CreateBranch: _nothing,
     Merge: _merge,
     SetMerged: _set_merged,
     DeleteBranch: _delete_branch,
-    EndBranch: _end_branch,
+    EndBranch: _nothing,
     Settle: _settle,
     Close: _close,
     Reopen: _reopen,

@@ -38,9 +38,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from lake_core.errors import Conflict, NotFound, PlanAgain, Undecided
+from lake_core.errors import Conflict, NotConserved, NotFound, PlanAgain, Undecided
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
+from lake_core.history.conserved import imbalance
 from lake_core.history.covered import giving_up, is_interval
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
@@ -68,6 +69,7 @@ from lake_core.records import (
     AddObject,
     AddTombstone,
     Close,
+    Conserve,
     Consume,
     CreateBranch,
     DeleteBranch,
@@ -184,6 +186,7 @@ def rebase(
     _check_revealed(branch, draft)
     if draft.oldest_only:
         _check_oldest(branch, draft, rule)
+    _check_conserved(branch, draft)
     if rule.kind == "aggregate":
         _check_between(state, branch, draft)
     overtaken = _overtaken(branch, draft)
@@ -251,6 +254,18 @@ def _check_revealed(branch: BranchState, draft: Draft) -> None:
         raise PlanAgain(
             f"version {branch.revealed} took a delete back since version {draft.read_version}, on which this "
             "began: it may have left out records that are shown again; plan again"
+        )
+
+
+def _check_conserved(branch: BranchState, draft: Draft) -> None:
+    """Raises NotConserved if the sums of a rewriting do not add up: no reader would accept its entry."""
+    if not any(isinstance(action, Conserve) for action in draft.actions):
+        return
+    removed = [branch.snapshot.reference(a.object, a.low) for a in _removed(draft)]
+    if fault := imbalance([r for r in removed if r is not None], draft.actions):
+        raise NotConserved(
+            f"branch {draft.branch!r}: the inputs of a rewriting {fault}; nothing was committed, and the inputs "
+            "stay"
         )
 
 

@@ -21,6 +21,7 @@ from lake_core.records.branching import (
     Merge,
     PutInlined,
     PutReference,
+    PutSummed,
     PutTombstone,
     SetMerged,
     SetTag,
@@ -39,6 +40,7 @@ from lake_core.records.pools import (
     RenamePool,
     RestorePool,
 )
+from lake_core.records.sums import Conserve
 from lake_core.records.transactions import (
     Action,
     AddInlined,
@@ -68,6 +70,7 @@ __all__ = [
     "Column",
     "ConfigurePool",
     "ConfirmVacuum",
+    "Conserve",
     "Consume",
     "CreateBranch",
     "CreatePool",
@@ -88,6 +91,7 @@ __all__ = [
     "Prepare",
     "PutInlined",
     "PutReference",
+    "PutSummed",
     "PutTombstone",
     "Release",
     "RemoveReference",

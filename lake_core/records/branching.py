@@ -16,6 +16,7 @@ from lake_core.naming import SUB_POOLS, check_branch_name, is_object
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts
+from lake_core.records.sums import check_sums
 
 SEQUENCE_BYTES = 8
 """Bytes of a sequence in `writes`: little-endian."""
@@ -53,11 +54,22 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
             raise Corrupt(f"put_reference {self.object!r}: its sequences are out of order")
         check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
         check_counts(self.object, records=self.records, size=self.size, seq=self.seq)
-        check_data(self.object, self.data, size=self.size, inlined=isinstance(self, PutInlined))
+        inlined = isinstance(self, PutInlined) or (isinstance(self, PutSummed) and self.data != b"")
+        check_data(self.object, self.data, size=self.size, inlined=inlined)
 
 
 class PutInlined(PutReference, frozen=True, tag="put_inlined", omit_defaults=True):
     """Adds a reference to an inlined object, whose bytes are `data`.  Guarantees: those of `add_inlined`."""
+
+
+class PutSummed(PutReference, frozen=True, tag="put_summed", omit_defaults=True):
+    """Gives the branch a reference with sums: `content`, as in `add_object`.  With `data` the object is inlined."""
+
+    content: bytes = b""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sums(self.object, self.content, has_ages=self.oldest is not None)
 
 
 class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):

@@ -24,6 +24,7 @@ from lake_core.records.branching import (
     Merge,
     PutInlined,
     PutReference,
+    PutSummed,
     PutTombstone,
     SetMerged,
     SetTag,
@@ -36,6 +37,7 @@ from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
 from lake_core.records.pending import Prepare, Settle
 from lake_core.records.points import Join, Split
+from lake_core.records.sums import Conserve, check_sums
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
@@ -59,7 +61,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records if a compaction wrote the
     object, which then stores the sequence of each record; None means that all have the sequence of this
     transaction.  `applied`: no tombstone up to this version covers a record of the object.  `data`: empty, see
-    `AddInlined`.  Guarantees: has records, a size, low < high, and sequences in order.
+    `AddInlined`.  `content`: its sums (`records.sums`), b"" if it has none.
+    Guarantees: has records, a size, low < high, and sequences in order.
     """
 
     object: str
@@ -74,6 +77,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     seqs: tuple[int, int] | None = None
     applied: int = 0
     data: bytes = b""
+    content: bytes = b""
 
     def __post_init__(self) -> None:
         if not (is_object(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
@@ -83,6 +87,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
         check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
         check_counts(self.object, records=self.records, size=self.size)
         check_data(self.object, self.data, size=self.size, inlined=isinstance(self, AddInlined))
+        check_sums(self.object, self.content, has_ages=self.seqs is not None)
 
 
 class AddInlined(AddObject, frozen=True, tag="add_inlined", omit_defaults=True):
@@ -208,6 +213,7 @@ Action = (
     | Release
     | PutReference
     | PutInlined
+    | PutSummed
     | PutTombstone
     | CreateBranch
     | DeleteBranch
@@ -225,6 +231,7 @@ Action = (
     | EndBranch
     | Prepare
     | Settle
+    | Conserve
 )
 
 OF_NO_BRANCH = (
@@ -261,7 +268,7 @@ VERSION_2 = (
 )
 """Actions that a lake of format version 1 cannot hold."""
 
-VERSION_3 = (Split, Join, AddInlined, PutInlined, EndBranch, Prepare, Settle)
+VERSION_3 = (Split, Join, AddInlined, PutInlined, PutSummed, EndBranch, Prepare, Settle, Conserve)
 """Actions that a lake of format version 2 cannot hold."""
 
 

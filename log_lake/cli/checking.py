@@ -34,7 +34,14 @@ def fsck(args: Namespace) -> None:
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     with _counting() as progress:
-        check = Fsck(lake.context, args.pools, data=args.data, older_than=args.older_than, progress=progress)
+        check = Fsck(
+            lake.context,
+            args.pools,
+            data=args.data,
+            content=args.content,
+            older_than=args.older_than,
+            progress=progress,
+        )
         for one in check.run():
             counts[one.severity] += 1
             kinds[one.kind] += 1
@@ -46,7 +53,7 @@ def fsck(args: Namespace) -> None:
         for kind, count in kinds.items():
             if count > SHOWN_OF_A_KIND:
                 print_text(f"{kind}: {count - SHOWN_OF_A_KIND:,} more; --json prints all\n")
-    looked = _looked_at(check.counts, data=args.data)
+    looked = _looked_at(check.counts, data=args.data or args.content, content=args.content)
     leftovers = counted(counts[LEFTOVER], "leftover")
     if counts[DAMAGE]:
         raise Corrupt(f"fsck: {counted(counts[DAMAGE], 'finding')} of damage, {leftovers}; {looked}")
@@ -116,12 +123,15 @@ def _line(one: Finding) -> str:
     return f"{one.severity}: {one.kind}: {one.where}: {one.what}; {one.do}"
 
 
-def _looked_at(counts: Counter[str], *, data: bool) -> str:
+def _looked_at(counts: Counter[str], *, data: bool, content: bool) -> str:
     looked = [
         counted(counts["entries"], "entry", "entries"),
         counted(counts["checkpoints"], "checkpoint"),
         f"{'all data' if data else 'the footers'} of {counted(counts['objects'], 'object')}",
     ]
+    if content:
+        summed = counted(counts["objects"] - counts["without_sum"], "content sum")
+        looked.append(f"{summed} ({counted(counts['without_sum'], 'object')} without)")
     return f"looked at {choices(looked, 'and')} in {counted(counts['pools'], 'pool')}"
 
 

@@ -20,11 +20,15 @@ DIFFERENT = 1
 
 @dataclass(frozen=True)
 class Verified:
-    """One side of a comparison: the name that the user gave, the version that was read, and its content."""
+    """One side of a comparison: the name that the user gave, its version, and its content.
+
+    `read`: its records were read; otherwise the stored sums told the content.
+    """
 
     name: str
     version: int
     content: ContentSum
+    read: bool
 
 
 def verify(args: Namespace) -> int:
@@ -33,24 +37,27 @@ def verify(args: Namespace) -> int:
     named = [(name, *_pool_and_revision(name)) for name in (args.one, args.other)]
     views = [(name, lake.pool(pool).at(revision)) for name, pool, revision in named]
     now = views[0][1].now  # `age_off` hides the same records of both
-    sides = [
-        Verified(name, view.version, _content(replace(view, now=now), args.jobs)) for name, view in views
-    ]
+    sides = [_verified(name, replace(view, now=now), args.jobs) for name, view in views]
     one, other = (side.content for side in sides)
     equal = one == other
     if args.json:
         print_json({"equal": equal, "sides": [_as_json(side) for side in sides]})
     else:
         for side in sides:
-            print_text(printable(f"{side.name}: version {side.version:,}: {side.content}") + "\n")
+            how = "" if side.read else " (stored sums; no record was read)"
+            print_text(printable(f"{side.name}: version {side.version:,}: {side.content}{how}") + "\n")
         print_text(f"{_outcome(one, other)}\n")
     return 0 if equal else DIFFERENT
 
 
-def _content(view: View, jobs: int) -> ContentSum:
+def _verified(name: str, view: View, jobs: int) -> Verified:
     """The content of a pool, with its records without the key."""
-    content = view.content(jobs=jobs)
-    return content if view.sub_pool else content + replace(view, sub_pool=NOKEY).content()
+    parts = [view] if view.sub_pool else [view, replace(view, sub_pool=NOKEY)]
+    stored = [part.stored_content() for part in parts]
+    contents = [
+        part.content(jobs=jobs) if told is None else told for part, told in zip(parts, stored, strict=True)
+    ]
+    return Verified(name, view.version, sum(contents, ContentSum()), None in stored)
 
 
 def _pool_and_revision(name: str) -> tuple[str, str]:
@@ -76,4 +83,5 @@ def _as_json(side: Verified) -> dict[str, object]:
         "version": side.version,
         "records": side.content.records,
         "sum": side.content.sum,
+        "read": side.read,
     }

@@ -7,12 +7,14 @@ records count as often as they occur.  The sums of parts add up to that of the w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from lake_core.phrases import counted
+from lake_core.records.sums import AGE_FACTORS, packed_sums
+from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.values.types import is_json
 from log_lake.content.scalars import ValueHashes, mixed
 from log_lake.content.values import record_hashes
@@ -42,6 +44,44 @@ class ContentSum:
 
     def __str__(self) -> str:
         return f"{counted(self.records, 'record')}, content sum {self.sum}"
+
+
+@dataclass
+class ObjectSums:
+    """What tables hold that become one object: the content of the user's fields, and the sum of the records' ages.
+
+    `ages` is None if they have none.
+    """
+
+    content: ContentSum = field(default_factory=ContentSum)
+    ages: int | None = None
+
+    def add(self, table: pa.Table) -> None:
+        """Adds the records of a table."""
+        self.content += content_of(table.select(user_fields(table.schema).names))
+        if SEQ in table.schema.names:
+            self.ages = ((self.ages or 0) + _ages_of(table)) % _BITS
+
+    def take(self, table: pa.Table) -> None:
+        """Takes the records of a table away."""
+        other = ObjectSums()
+        other.add(table)
+        self.content -= other.content
+        self.ages = None if self.ages is None else (self.ages - (other.ages or 0)) % _BITS
+
+    @property
+    def packed(self) -> bytes:
+        """The form that references store."""
+        return packed_sums(self.content.total, *(() if self.ages is None else (self.ages,)))
+
+
+def _ages_of(table: pa.Table) -> int:
+    """Returns the sum of the ages of records, each as in `lake_core.records.sums.age_sum`."""
+    first, second = map(np.uint64, AGE_FACTORS)
+    seqs, ordinals = (table.column(name).to_numpy().astype(np.int64) for name in (SEQ, ORDINAL))
+    return int(
+        np.sum(mixed(seqs.view(np.uint64) * first + ordinals.view(np.uint64) * second), dtype=np.uint64)
+    )
 
 
 def content_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ContentSum:

@@ -288,9 +288,9 @@ class _Run:
         with branch.write_lease(id, read_version=revision.version, first=first, why=self.reason):
             small = sum(work.size for work in all_work) <= ALONE_BYTES
             alone = len(all_work) if small else 1
-            all_written = self.workers.map(write_whole, all_work, alone=alone)
-            for work, written in zip(all_work, all_written, strict=True):
-                commit(branch, work, [written], does="erases")
+            pieces = self.workers.map(write_whole, all_work, alone=alone)
+            for work, piece in zip(all_work, pieces, strict=True):
+                commit(branch, work, [piece], does="erases")
 
     def _without(self, branch: Branch, revision: Revision, reference: Reference) -> Rewriting:
         """Returns the task that rewrites a reference of a branch without matching records."""

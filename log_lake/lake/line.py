@@ -27,11 +27,16 @@ from log_lake.lake.write import WriteArguments
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.leases.lease import WRITE
 from log_lake.loading.files import FileSource
+from log_lake.loading.options import ON
 from log_lake.measuring import measured
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import PoolPart, Revision
 
 log = logging.getLogger(__name__)
+
+
+_SUMS_SINCE = 3
+"""The version of a lake from which on a transaction may state what a rewriting conserves."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,12 @@ class Line(PoolPart):
     def store(self) -> Store:
         """The store that holds the lake."""
         return self.context.store
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether new objects get content sums; in a lake of an older format they never do."""
+        is_on = self.settings["content.sums"] == ON
+        return is_on and self.context.format_version >= _SUMS_SINCE
 
     def revision(self, *, now: float | None = None, recent: bool = False) -> Revision:
         """Returns the newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound,

@@ -79,6 +79,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         fields=fields_at(loaded.state, branch.name),
         schema=write.settings(config)["schema"],
         inline=room_to_inline(loaded.state, branch),
+        sums=branch.has_sums,
         points=loaded.state.points,
         bulk=write.bulk,
     )
@@ -142,6 +143,7 @@ def builder(
         fields=pending.fields,
         contract=pending.contract(config),
         inline=inline,
+        sums=pending.sums,
         sort=RUN if pending.bulk else settings["load.sort"],
         target_size=settings["compact.target_size"],
         points=pending.points,

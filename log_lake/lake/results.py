@@ -60,8 +60,8 @@ class PendingLoad:
 
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of
-    objects that may be stored in the journal; 0: none.  `points` are the pool's split points, as encoded keys:
-    runs that were sorted on disk are cut there, and with `bulk` all runs.
+    objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are
+    the pool's split points, as encoded keys: runs that were sorted on disk are cut there, and with `bulk` all runs.
     """
 
     origin: Origin
@@ -75,6 +75,7 @@ class PendingLoad:
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     schema: str = EVOLVE
     inline: int = 0
+    sums: bool = False
     points: tuple[bytes, ...] = ()
     bulk: bool = False
 

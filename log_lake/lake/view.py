@@ -24,11 +24,13 @@ from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
 from lake_core.records.conditions import Condition
+from lake_core.records.sums import unpacked_sums
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.content.content import ContentSum, content_of
 from log_lake.measuring import measured, timed
 from log_lake.presence.absence import explained, vacuumed
+from log_lake.reading.covers import Covering
 from log_lake.reading.explain import StoredRecord, explain
 from log_lake.reading.parts import parts_of_plan, side_by_side
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
@@ -286,12 +288,30 @@ class View(Revision):
     def content(self, *, jobs: int = 1) -> ContentSum:
         """The number of records and their content sum: equal for views that hold the same records.
 
-        Reads all records, `jobs` parts of the keys at the same time.  Raises what `scan` raises.
+        Reads nothing if the stored sums say it (`stored_content`).  Otherwise it reads all records, `jobs` parts of
+        the keys at the same time.  Raises what `scan` raises.
         """
+        if (stored := self.stored_content()) is not None:
+            return stored
         hidden = {DELETED} if self.rule.kind == "upsert" else set()  # a view has no delete markers
         names = [name for name in self.schema.names if name not in hidden]
         tables = self.scan(columns=names, jobs=jobs)
         return sum((content_of(table) for table in tables), ContentSum())
+
+    def stored_content(self) -> ContentSum | None:
+        """Returns the content of an append pool by the sums of its references alone.
+
+        None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+        """
+        if not self.rule.keeps_all:
+            return None
+        covering = Covering([*self.tombstones, *self.aged_off], self.state.schema)
+        total = ContentSum()
+        for reference in self.references:
+            if not reference.content or covering.of(reference).tombstones:
+                return None
+            total += ContentSum(reference.records, unpacked_sums(reference.content)[0])
+        return total
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and what happens to each."""

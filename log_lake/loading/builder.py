@@ -76,6 +76,7 @@ class ObjectBuilder:
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     contract: Contract | None = None
     inline: int = 0
+    sums: bool = False
     sort: str = RUN
     target_size: int = 128 << 20
     """About how many stored bytes each object of a run has."""
@@ -227,6 +228,7 @@ class ObjectBuilder:
             rule=rule,
             limits=self.limits,
             inline=max(0, self.inline),
+            sums=self.sums,
         )
         self.inline -= len(written.action.data)
         self.written.append(replace(written, misfits=counts))
@@ -244,6 +246,7 @@ class ObjectBuilder:
                 origin=self.origin,
                 ordinal=first + number,
                 limits=self.limits,
+                sums=self.sums,
             )
 
         written = write_run(tables, Cuts(self.target_size, records, points), writer, key=self.key)

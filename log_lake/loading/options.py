@@ -183,6 +183,7 @@ POINT, SCAN = "point", "scan"
 """The kinds of reads that the row groups of a pool's objects can be made for."""
 
 RUN, PARTS = "run", "parts"
+OFF, ON = "off", "on"
 """What a load leaves that is larger than its memory: one sorted run of objects, or parts that overlap."""
 
 SETTINGS = {
@@ -211,6 +212,11 @@ SETTINGS = {
         small_size(MAX_INLINE),
         "0",
         "loads of at most this size, encoded, lie in the journal and write no file; 0: none; at most 256KiB",
+    ),
+    "content.sums": Setting(
+        one_of(OFF, ON),
+        OFF,
+        "on: each new object gets the sum of its records, so that compactions, fsck and verify can compare it",
     ),
 }
 

@@ -24,6 +24,7 @@ from lake_core.records import Column
 from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.schemas.schema import schema_id
 from log_lake.columns.keys import key_at, keys_at, sort_order
+from log_lake.content.content import ObjectSums
 from log_lake.objects.failures import reading
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.read import DataObject
@@ -47,7 +48,8 @@ class Content(msgspec.Struct, frozen=True):
 
     `low` and `last` are the first and the last key, or b"" without records.  `columns` are the statistics, with
     exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences in the
-    records, in order.  `faults` say what is wrong inside the object.
+    records, in order.  `faults` say what is wrong inside the object.  `sums` are those of the records, as a
+    reference stores them; b"" if not asked for.
     """
 
     records: int
@@ -56,6 +58,7 @@ class Content(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     sequences: tuple[int, ...]
     faults: tuple[str, ...]
+    sums: bytes = b""
 
 
 def key_of(footer: ObjectMetadata) -> PoolKey:
@@ -70,10 +73,17 @@ def read_facts(data: DataObject) -> ObjectFacts:
 
 
 def read_content(
-    data: DataObject, *, key: PoolKey, key_range: KeyRange = EVERYTHING, cut: bool = False
+    data: DataObject,
+    *,
+    key: PoolKey,
+    key_range: KeyRange = EVERYTHING,
+    cut: bool = False,
+    sums: bool = False,
 ) -> Content:
     """Reads and checks all records in the key range.  With `cut`, long bounds in the statistics are shortened, as
     the catalog stores them.
+
+    `sums`: with the sums of their content and ages.
 
     Raises Corrupt if bytes or pages are damaged, Unavailable.
     """
@@ -86,6 +96,7 @@ def read_content(
     columns: tuple[Column, ...] = ()
     seqs: set[int] = set()
     faults: dict[str, None] = {}
+    added = ObjectSums()
     with reading(data.name):
         for batch in data.batches(key_range, key=key, columns=None):
             table = pa.Table.from_batches([batch])
@@ -103,6 +114,8 @@ def read_content(
             columns = unite_statistics(columns, statistics)
             if SEQ in table.schema.names:
                 seqs.update(pc.unique(table.column(SEQ)).to_pylist())
+            if sums:
+                added.add(table)
             records += table.num_rows
     sequences = tuple(sorted(seqs))
     if whole:
@@ -118,7 +131,8 @@ def read_content(
         ):
             if footer_value != read:
                 faults[f"the footer says another {what} than the records have"] = None
-    return Content(records, low, last, columns, sequences, tuple(faults))
+    packed = added.packed if sums else b""
+    return Content(records, low, last, columns, sequences, tuple(faults), packed)
 
 
 def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:

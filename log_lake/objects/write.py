@@ -35,6 +35,7 @@ from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
 from log_lake.columns.keys import keys_at, sort_order
 from log_lake.combine.combine import combine
+from log_lake.content.content import ObjectSums
 from log_lake.objects import metadata
 from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers import Sink
@@ -85,10 +86,12 @@ def write_object(
     rule: Rule = APPEND,
     limits: ObjectLimits = OBJECT_LIMITS,
     inline: int = 0,
+    sums: bool = False,
 ) -> WrittenObject:
     """Sorts, combines by the rule, and writes the records (at least one, `normalized`).
 
-    An object of at most `inline` bytes is not written to the store: the action has its bytes.
+    An object of at most `inline` bytes is not written to the store: the action has its bytes.  `sums`: the action
+    has the sums of its records.
 
     The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
     a key field has a type without order, Unavailable if the store fails.
@@ -105,6 +108,7 @@ def write_object(
         sub_pool=sub_pool,
         limits=limits,
         inline=inline,
+        sums=sums,
     )
     written = write_tables(writer, lambda: [table])
     assert written is not None
@@ -167,6 +171,7 @@ class ObjectWriter:
     sub_pool: str = ""
     limits: ObjectLimits = OBJECT_LIMITS
     inline: int = 0
+    sums: bool = False
     partition: KeyRange = EVERYTHING
     """The key range of the records merged into this object and into no other of its origin, even if no record is
     left."""
@@ -185,6 +190,7 @@ class ObjectWriter:
     _sample: Sample = field(default_factory=Sample, init=False)
     _columns: tuple[Column, ...] = field(default=(), init=False)
     _seqs: tuple[int, int] | None = field(default=None, init=False)
+    _sums: ObjectSums = field(default_factory=ObjectSums, init=False)
     _low: bytes = field(default=b"", init=False)
     _last: bytes = field(default=b"", init=False)
 
@@ -317,6 +323,8 @@ class ObjectWriter:
             oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
             seqs = self._seqs or (oldest, newest)
             self._seqs = min(seqs[0], oldest), max(seqs[1], newest)
+        if self.sums:
+            self._sums.add(table)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:
@@ -357,6 +365,7 @@ class ObjectWriter:
             columns=self._columns,
             seqs=self._seqs,
             data=data,
+            content=self._sums.packed if self.sums else b"",
         )
         return WrittenObject(action, schema)
 

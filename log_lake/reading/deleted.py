@@ -11,7 +11,7 @@ because the tombstone hides the older versions of the key too.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -33,6 +33,9 @@ from log_lake.where import Many, holds
 from log_lake.where.many import Marks
 from log_lake.where.segments import segments
 
+Took = Callable[[pa.Table], None]
+"""Called with records that are taken out of a stream."""
+
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
     """The fields that the tombstones' conditions read, each once."""
@@ -52,16 +55,17 @@ def apply_tombstones(
     *,
     key: PoolKey,
     has_markers: bool,
+    took: Took | None = None,
 ) -> Iterator[pa.Table]:
     """The records that no tombstone hides, from tables sorted by key.
 
     If a table has the column `_seq`, it decides which tombstones are newer than a record; otherwise all are
-    newer.  With `has_markers` the tables have the column `_deleted`, and a record that a condition hides becomes
-    a delete marker.
+    newer.  `took` gets the records that are dropped.  With `has_markers` the tables have the column `_deleted`, and
+    a record that a condition hides becomes a delete marker.
     """
     hiding = Hiding(tombstones, key=key, has_markers=has_markers)
     for table in tables:
-        live = hiding.left(table)
+        live = hiding.left(table, took)
         if live.num_rows:
             yield live
 
@@ -82,8 +86,8 @@ class Hiding:
         self._exact = [t for t in tombstones if t.exactly is not None]
         self._many = lru_cache(maxsize=16)(self._together)
 
-    def left(self, table: pa.Table) -> pa.Table:
-        """The records of a table that no tombstone hides."""
+    def left(self, table: pa.Table, took: Took | None = None) -> pa.Table:
+        """The records of a table that no tombstone hides; `took` gets those that are dropped."""
         if not table.num_rows:
             return table
         seqs = table.column(SEQ).to_numpy() if SEQ in table.schema.names else None
@@ -104,6 +108,8 @@ class Hiding:
         mask = dropped.mask()
         if mask is None:
             return table
+        if took is not None:
+            took(table.filter(pa.array(mask)))
         return table.slice(0, 0) if mask.all() else table.filter(pa.array(~mask))
 
     def _drop_ranges(self, span: _Span, dropped: _Rows) -> None:

@@ -31,7 +31,7 @@ from log_lake.combine.newest import without_markers
 from log_lake.objects.merge import ClosedStream, merge
 from log_lake.objects.spool import Spool
 from log_lake.reading.covers import Covering, Covers
-from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
+from log_lake.reading.deleted import Took, apply_tombstones, fields_of, needs_sequences
 from log_lake.reading.merge.clusters import clusters, decided_by_age
 from log_lake.reading.merge.datafusion import datafusion_merge
 from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
@@ -109,13 +109,15 @@ def live_records(
     rule: Rule,
     has_sequence: bool,
     where: Callable[[pa.Table], pa.Table] | None = None,
+    took: Took | None = None,
 ) -> Iterator[pa.Table]:
     """Yields the live records of a cluster, combined by the rule; in upsert pools including delete markers.
 
     `cluster` has the tombstones of each reference.  The schema of `reading` must have the fields of their
     conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
     the columns of `hidden.ORDER`.  In pools that keep all records, `where` selects the wanted ones first,
-    because comparing only these with tombstones is faster.
+    because comparing only these with tombstones is faster.  `took` gets the records that
+    tombstones drop.
     """
     upsert = rule.kind == "upsert"
     left = [r for r, covers in cluster.items() if not covers.hide_all(upsert=upsert)]
@@ -133,7 +135,7 @@ def live_records(
     if where is not None:
         tables = map(where, tables)
     if tombstones:
-        tables = apply_tombstones(tables, tombstones, key=reading.key, has_markers=upsert)
+        tables = apply_tombstones(tables, tombstones, key=reading.key, has_markers=upsert, took=took)
     return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
 
 

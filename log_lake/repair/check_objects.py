@@ -41,11 +41,17 @@ CheckObjects = Callable[[PoolConfig, Iterable[Sequence[Reference]]], Iterator[Fi
 
 
 def check_objects(
-    store: Store, config: PoolConfig, references: Sequence[Reference], *, data: bool
+    store: Store,
+    config: PoolConfig,
+    references: Sequence[Reference],
+    *,
+    data: bool,
+    content: bool = False,
 ) -> list[Finding]:
     """The faults of the references' objects, and of the references themselves.
 
-    `data`: also reads every record.  Raises Unavailable if the store refuses many objects.
+    `data`: also reads every record.  `content`: compares their sums with those of the references, too.  Raises
+    Unavailable if the store refuses many objects.
     """
     findings: list[Finding] = []
     refusals = 0
@@ -56,7 +62,7 @@ def check_objects(
             findings.append(finding(kind, pool=config.name, where=where, what=what, id=of.object))
 
         try:
-            for kind, what in _faults(store, config, reference, data=data):
+            for kind, what in _faults(store, config, reference, data=data, content=content):
                 wrong(kind, what)
         except ObjectMissing:
             wrong(
@@ -74,7 +80,7 @@ def check_objects(
 
 
 def _faults(
-    store: Store, config: PoolConfig, reference: Reference, *, data: bool
+    store: Store, config: PoolConfig, reference: Reference, *, data: bool, content: bool
 ) -> Iterator[tuple[str, str]]:
     key = config.key_of(reference.sub_pool)
     located = Located(reference.object, data=reference.data)  # its size is compared below
@@ -85,22 +91,22 @@ def _faults(
         if not data or facts.metadata.key != str(key):  # a key that the records lack cannot be compared
             return
         try:
-            content = read_content(opened, key=key)
+            records = read_content(opened, key=key, sums=content and reference.content != b"")
             shown: Content | None = None
             if not shows_whole(reference, facts):
                 shown = read_content(opened, key=key, key_range=reference.key_range)
         except InvalidInput as error:  # a value that the key cannot order
             raise Corrupt(f"{opened.name}: {error}") from error
-        yield from faults_of_content(reference, content, shown=shown)
+        yield from faults_of_content(reference, records, shown=shown)
 
 
-def in_threads(store: Store, *, data: bool) -> CheckObjects:
+def in_threads(store: Store, *, data: bool, content: bool = False) -> CheckObjects:
     """A `CheckObjects` that works in threads of this process."""
     most = DATA_AT_ONCE if data else FOOTERS_AT_ONCE
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
         def one(reference: Reference) -> list[Finding]:
-            return check_objects(store, config, [reference], data=data)
+            return check_objects(store, config, [reference], data=data, content=content)
 
         with ThreadPoolExecutor(most) as threads:
             for batch in batches:

@@ -94,6 +94,8 @@ class PoolCheck:
     progress: CheckProgress = lambda what, count: None
     references: int = 0
     objects: int = 0
+    without_sum: int = 0
+    """Objects whose reference has no content sum."""
     journal: JournalCheck = field(init=False)
     _history: History = field(init=False)
     _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.OBJECT_LENGTH}"))
@@ -273,6 +275,7 @@ class PoolCheck:
         for batch in batches:
             yield batch
             self.objects += len(batch)
+            self.without_sum += sum(not reference.content for reference in batch)
             self.progress("objects", len(batch))
 
     def _unseen(self, table: pa.Table, sub_pool: str) -> list[Reference]:

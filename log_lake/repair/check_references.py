@@ -66,5 +66,8 @@ def faults_of_content(
     if reference.records != visible.records:
         what = f"records: the reference says {reference.records:,}, it shows {visible.records:,}"
         yield "statistics_lie", what
+    if content.sums and reference.content and reference.content != content.sums:
+        what = f"content: the reference says {reference.content.hex()}, the object has {content.sums.hex()}"
+        yield "content_lies", what
     for lie in lying_columns(reference.columns, visible.columns):
         yield "statistics_lie", lie

@@ -70,6 +70,10 @@ KINDS: dict[str, Kind] = {
     "object_unreadable": Kind(DAMAGE, "try again; if the store cannot give it: " + _TAKE_OUT),
     "object_damaged": Kind(DAMAGE, _TAKE_OUT),
     "reference_outside": Kind(DAMAGE, _TAKE_OUT),
+    "content_lies": Kind(
+        DAMAGE,
+        "the object holds other records than were written; " + _TAKE_OUT,
+    ),
     "statistics_lie": Kind(DAMAGE, "lake rebuild {pool} --name NEW reads them from the objects"),
     "pool_unlisted": Kind(
         DAMAGE,

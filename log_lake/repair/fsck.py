@@ -67,8 +67,9 @@ POOL_FOLDERS = (
 
 @dataclass
 class Fsck:
-    """One check of a lake.  `data`: read every record.  `pools`: names, which may include `lake:pools`; empty:
-    everything.
+    """One check of a lake.  `data`: read every record.  `content`: compare their content sums too.
+
+    `pools`: names, which may include `lake:pools`; empty: everything.
 
     `older_than`: the age in seconds at which an unused object becomes a finding.
     """
@@ -76,6 +77,7 @@ class Fsck:
     context: Context
     pools: Sequence[str] = ()
     data: bool = False
+    content: bool = False
     older_than: float = OLDER_THAN
     check_objects: CheckObjects | None = None
     progress: CheckProgress = lambda what, count: None
@@ -129,7 +131,8 @@ class Fsck:
             pool = PoolCheck(
                 self.context,
                 state.named(name),
-                self.check_objects or in_threads(self.context.store, data=self.data),
+                self.check_objects
+                or in_threads(self.context.store, data=self.data or self.content, content=self.content),
                 self.older_than,
                 self.progress,
             )
@@ -141,6 +144,7 @@ class Fsck:
                 yield finding("no_state", pool=name, where=where, what=str(error))
             self._count(pool.journal)
             self.counts.update(pools=1, references=pool.references, objects=pool.objects)
+            self.counts.update(without_sum=pool.without_sum)
 
     def _count(self, check: JournalCheck) -> None:
         self.counts.update(entries=check.entries, checkpoints=check.checkpoints)

@@ -19,6 +19,7 @@ from lake_core.records import (
     Action,
     AddObject,
     AddTombstone,
+    Conserve,
     MarkApplied,
     Merge,
     PutReference,
@@ -73,7 +74,7 @@ def is_maintenance(transaction: Transaction) -> bool:
     The revert of a load may also only remove references; its metadata distinguishes it from an expiry.
     """
     return REVERTS not in transaction.metadata and all(
-        isinstance(a, RemoveReference | MarkApplied | SetSchema)
+        isinstance(a, RemoveReference | MarkApplied | SetSchema | Conserve)
         or (isinstance(a, AddObject) and a.seqs is not None)
         or (isinstance(a, RemoveTombstone) and not a.forced)
         for a in transaction.actions

@@ -32,6 +32,7 @@ from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
 from log_lake.reading.split import sample_of
 from log_lake.rewriting.exchange import LostRace, commit
+from log_lake.rewriting.pieces import objects_of
 from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.work import begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
@@ -151,9 +152,10 @@ def compact(
             with measuring.phase("plan"):
                 work = begin_compaction(branch, inputs, outputs=outputs, message=message)
             with planning_again(branch.history), lease_of(branch, work, why="compaction"):
-                written = write(work, workers or Here.of(branch.context), branch.store)
+                pieces = write(work, workers or Here.of(branch.context), branch.store)
+                written = objects_of(pieces)
                 does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
-                committed = commit(branch, work, written, does=does)
+                committed = commit(branch, work, pieces, does=does)
     except Conflict as error:
         committed = LostRace(error)
     if isinstance(committed, LostRace):

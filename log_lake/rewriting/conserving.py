@@ -33,7 +33,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ORDER, ORDINAL, ROW, SEQ, with_order
 from lake_core.store import Store
 from log_lake.columns.cast import cast_table
-from log_lake.columns.keys import keys_at, sort_order
+from log_lake.columns.keys import sort_order
 from log_lake.combine.groups import ends_key
 from log_lake.content.content import ContentSum, content_of, content_of_hashes, hashes_of, json_everywhere
 from log_lake.objects.read import DataObject
@@ -41,6 +41,7 @@ from log_lake.objects.write import WrittenObject
 from log_lake.reading.covers import Covers
 from log_lake.reading.deleted import Hiding
 from log_lake.reading.merge.clusters import clusters
+from log_lake.rewriting.ordering import InOrder
 from log_lake.rewriting.refusal import refusal
 from log_lake.rewriting.rewriting import Rewriting
 
@@ -109,36 +110,19 @@ class _Check:
 
     def output(self, written: WrittenObject) -> _Output:
         """What the new object holds, read from the store."""
-        output, last = _Output(), None
-        strictly = not self.work.rule.keeps_all
+        output, order = _Output(), InOrder(self.work.key, strictly=not self.work.rule.keeps_all)
         with DataObject.at(self.store, written.action, pool_id=self.work.config.id) as data:
             names = [name for name in data.schema.names if name not in ROW.names]
             for batch in data.batches(EVERYTHING, key=self.work.key, columns=names):
                 table = pa.Table.from_batches([batch])
-                output.disorder = output.disorder or self._disorder(table, last, strictly=strictly)
-                last = self._place(table, -1)
+                order.see(table)
                 if self.work.rule.kind == "aggregate":
                     output.content += content_of(table.select(self.work.key.names), as_text=self._as_text)
                     self._add_totals(table, output.totals)
                 else:
                     output.content += content_of(table, as_text=self._as_text)
+        output.disorder = order.fault
         return output
-
-    def _place(self, table: pa.Table, row: int) -> tuple[bytes, int, int]:
-        row = row % table.num_rows
-        (key,) = keys_at(table, [row], self.work.key)
-        return key, table.column(SEQ)[row].as_py(), table.column(ORDINAL)[row].as_py()
-
-    def _disorder(self, table: pa.Table, last: tuple[bytes, int, int] | None, *, strictly: bool) -> str:
-        """Returns the first fault in the order of a table that follows the record `last`; "" if there is
-        none."""
-        first = self._place(table, 0)
-        ages = tuple(table.column(name).to_numpy().astype(np.uint64) for name in ORDER.names)
-        if sort_order(table, self.work.key, then=ages) is not None or (last and last > first):
-            return "records out of order"
-        if strictly and (not ends_key(table, self.work.key).all() or (last and last[0] == first[0])):
-            return "two records of one key"
-        return ""
 
     # --- the inputs
 

@@ -3,7 +3,7 @@ result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,6 +14,7 @@ from lake_core.records import Action, RemoveReference
 from log_lake.lake.branch import Branch
 from log_lake.measuring import timed
 from log_lake.objects.write import WrittenObject
+from log_lake.rewriting.pieces import RewrittenPiece, objects_of, statement
 from log_lake.rewriting.rewriting import Rewriting
 
 
@@ -67,15 +68,17 @@ def exchange(branch: Branch, change: Exchange) -> Committed | LostRace:
 
 
 def commit(
-    branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None], *, does: str
+    branch: Branch, work: Rewriting, pieces: Sequence[RewrittenPiece], *, does: str
 ) -> Committed | LostRace:
-    """Commits the removal of the inputs and the new objects.  Raises what `exchange` raises."""
+    """Commits the removal of the inputs and the new objects.  Raises NotConserved, and what `exchange` raises."""
+    stated = statement(work, pieces)
     change = Exchange(
         work.origin.transaction_id,
         work.read_version,
         does,
         removed=work.inputs,
-        written=[one for one in written if one is not None],
+        written=objects_of(pieces),
+        others=() if stated is None else (stated,),
         message=work.message,
         metadata=work.metadata,
         oldest_only=work.oldest_only,

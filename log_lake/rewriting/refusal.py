@@ -14,11 +14,16 @@ def refusal(work: Rewriting, expected: str, output: str, *, id: str = "") -> Not
     """Returns the error for inputs that must give `expected`, while the new objects, or the one with this `id`,
     have `output`."""
     outputs = f"the new object {id} has" if id else "the new objects have"
+    return refused(work, f"must give {expected}, but {outputs} {output}")
+
+
+def refused(work: Rewriting, fault: str) -> NotConserved:
+    """Returns the error for a fault, in words that go on after the inputs."""
     where = f"sub-pool {work.sub_pool!r}, " if work.sub_pool else ""
     return NotConserved(
         f"pool {work.config.name!r}, {where}branch {work.branch!r}: {counted(len(work.inputs), 'input')} of a "
-        f"rewriting ({_named(work)}) must give {expected}, but {outputs} {output}; nothing was committed, and the "
-        f"inputs stay: run `lake fsck {work.config.name} --data`, and report this as a fault of the program if "
+        f"rewriting ({_named(work)}) {fault}; nothing was committed, and the inputs "
+        f"stay: run `lake fsck {work.config.name} --data`, and report this as a fault of the program if "
         "that finds no damage"
     )
 

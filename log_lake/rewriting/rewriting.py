@@ -38,8 +38,8 @@ class Rewriting(PoolPart):
     `schema` is that of the new objects; `schemas` has those of the inputs by id.  Records that the `tombstones`
     cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
     stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `verifies`: the
-    content of each piece is compared with that of the inputs.  `oldest_only`:
-    delete markers are left out, so below the inputs there must be nothing that they hide.
+    content of each piece is compared with that of the inputs.  `sums`: the new objects get content sums.
+    `oldest_only`: delete markers are left out, so below the inputs there must be nothing that they hide.
     """
 
     config: PoolConfig
@@ -60,6 +60,7 @@ class Rewriting(PoolPart):
     bounded: bool = True
     oldest_only: bool = False
     verifies: bool = False
+    sums: bool = False
     message: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,6 +68,11 @@ class Rewriting(PoolPart):
     def size(self) -> int:
         """Total bytes of the inputs."""
         return sum(r.size for r in self.inputs)
+
+    @property
+    def conserves(self) -> bool:
+        """Whether the sums of the inputs say those of the new objects: no record is combined with others."""
+        return self.sums and self.rule.keeps_all and all(r.content for r in self.inputs)
 
     @property
     def keeps_everything(self) -> bool:

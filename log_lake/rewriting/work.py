@@ -8,6 +8,7 @@ times: it merges, combines, leaves records out, and writes.  No reference names 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -22,14 +23,15 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED, with_rows
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
+from log_lake.content.content import ObjectSums
 from log_lake.lake.branch import Branch
 from log_lake.leases import HeldLease
 from log_lake.loading.options import SCAN
 from log_lake.measuring import timed
 from log_lake.objects.metadata import Origin
-from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
+from log_lake.objects.write import ObjectWriter, write_tables
 from log_lake.reading.covers import Covering
-from log_lake.reading.deleted import fields_of
+from log_lake.reading.deleted import Took, fields_of
 from log_lake.reading.merge.clusters import clusters
 from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
@@ -37,6 +39,9 @@ from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.rewriting.conserving import check_piece
 from log_lake.rewriting.counting import check_counts
+from log_lake.rewriting.ordering import InOrder
+from log_lake.rewriting.pieces import RewrittenPiece, objects_of
+from log_lake.rewriting.refusal import refusal
 from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.settings import CONTENT
 from log_lake.settings import Settings
@@ -86,6 +91,7 @@ def begin_rewriting(
         first=first_above(state.removed.floor, now=context.now()),
         format=format,
         verifies=revision.settings["verify.rewrites"] == CONTENT,
+        sums=branch.has_sums,
         message=message,
     )
 
@@ -97,8 +103,8 @@ def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
     )
 
 
-def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | None:
-    """Writes one piece as one object.  Returns None if no record is left.
+def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
+    """Writes one piece as one object, unless no record is left.
 
     Raises NotConserved if the object does not have the records that the inputs have; ObjectMissing, Corrupt,
     Unavailable.
@@ -112,34 +118,75 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | 
         ordinal=piece,
         sub_pool=work.sub_pool,
         limits=work.limits.objects.of_layout(scan=Settings(work.config.settings)["layout"] == SCAN),
+        sums=work.sums,
         partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
     )
-    written = write_tables(writer, lambda: map(work.keeps, _records(work, key_range, worker.store)))
+    seen = _Seen(work)
+    written = write_tables(writer, lambda: seen.through(_records(work, key_range, worker.store, seen.took)))
+    id = "" if written is None else written.action.object
+    if seen.order.fault:
+        raise refusal(work, "records by key and age", seen.order.fault, id=id)
     if work.verifies:
         check_piece(work, key_range, worker.store, written)
-    return written
+    return RewrittenPiece(written, seen.taken)
 
 
-def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
-    """The object written from work that is a single piece; None if no record is left.  Raises what `write_piece`
-    raises."""
+@dataclass
+class _Seen:
+    """What goes through a piece: in which order, and what is taken out of it.
+
+    If no sums will be compared, it looks at nothing.
+    """
+
+    work: Rewriting
+    order: InOrder = field(init=False)
+    taken: ObjectSums = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self.order, self.taken = InOrder(self.work.key, strictly=not self.work.rule.keeps_all), ObjectSums()
+
+    @property
+    def took(self) -> Took | None:
+        """What is called with records that deletes hide."""
+        return self._take if self.work.conserves else None
+
+    def _take(self, table: pa.Table) -> None:
+        self.taken.add(table)
+
+    def through(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yields the tables as the new object will hold them; all of them are seen anew."""
+        self._begin()
+        for table in tables:
+            kept = self.work.keeps(table)
+            if self.work.conserves:
+                self.order.see(kept)
+                if kept.num_rows != table.num_rows:
+                    self.taken.add(table)
+                    self.taken.take(kept)
+            yield kept
+
+
+def write_whole(worker: Worker, work: Rewriting) -> RewrittenPiece:
+    """Writes work that is a single piece.  Raises what `write_piece` raises."""
     return write_piece(work, worker, 0)
 
 
-def write(work: Rewriting, workers: Workers, store: Store) -> list[WrittenObject]:
-    """Writes all pieces and returns their objects.
+def write(work: Rewriting, workers: Workers, store: Store) -> list[RewrittenPiece]:
+    """Writes all pieces.
 
     This process compares the numbers of records, in the footers of `store` if it must.  Raises what `write_piece`
     raises.
     """
     with timed(store, "rewriting.write"):
-        written = workers.map(partial(write_piece, work), range(len(work.pieces)))
-        outputs = [one for one in written if one is not None]
-        check_counts(work, outputs, store)
-    return outputs
+        pieces = workers.map(partial(write_piece, work), range(len(work.pieces)))
+        check_counts(work, objects_of(pieces), store)
+    return pieces
 
 
-def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:
+def _records(work: Rewriting, key_range: KeyRange, store: Store, took: Took | None) -> Iterator[pa.Table]:
     inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
     reading = ReferenceReading(
         store,
@@ -159,4 +206,5 @@ def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.
             reading,
             rule=work.rule,
             has_sequence=True,
+            took=took,
         )

@@ -96,3 +96,18 @@ def test_bad_input_is_one_line(lake: Command, words: list[str], status: int, say
 def test_an_empty_pool_holds_no_records() -> None:
     pool = a_pool()
     assert pool.at().content().records == 0
+
+
+def test_stored_sums_answer_without_a_read_and_fsck_proves_them(lake: Command) -> None:
+    for name, sums in (("p", "on"), ("q", "off")):
+        lake.pool(name)
+        lake("set", name, f"content.sums={sums}")
+        lake.load_records(name, [*RECORDS, {"v": "no key"}])
+    first, second, answer = lake("verify", "p", "q").out.splitlines()
+    assert first == second.replace("q:", "p:") + " (stored sums; no record was read)"
+    assert answer == "equal: both hold the same records"
+    assert [side["read"] for side in lake("verify", "p", "q", "--json").records[0]["sides"]] == [False, True]
+    lake("delete", "p", "--where", "v='b'")
+    assert "no record was read" not in lake.answers(1, "verify", "p", "q").out
+    proved = lake("fsck", "--content").err
+    assert "all data of 4 objects and 2 content sums (2 objects without) in 2 pools; no damage" in proved

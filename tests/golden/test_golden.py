@@ -47,6 +47,7 @@ from lake_core.records import (
     Column,
     ConfigurePool,
     ConfirmVacuum,
+    Conserve,
     Consume,
     CreateBranch,
     CreatePool,
@@ -66,6 +67,7 @@ from lake_core.records import (
     Prepare,
     PutInlined,
     PutReference,
+    PutSummed,
     PutTombstone,
     Release,
     RemoveReference,
@@ -85,6 +87,7 @@ from lake_core.records import (
 from lake_core.records.branching import Restored
 from lake_core.records.codec import Codec, checksum_of
 from lake_core.records.pools import PoolConfig
+from lake_core.records.sums import age_sum, packed_sums
 from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import ORDER, ROW
 from lake_core.schemas.schema import schema_id
@@ -459,6 +462,42 @@ def test_an_entry_of_inlined_objects() -> None:
     assert Codec(Entry, version=3).decode(stored, name="x") == INLINING_ENTRY
 
 
+CONSERVING_ENTRY = Entry(
+    an_id(47),
+    (
+        transaction(
+            add(48, 0, 9, records=3, content=bytes(range(8))),
+            PutSummed(
+                object=an_id(49),
+                low=encode_value(1),
+                high=encode_value(2),
+                seq=sequence(2),
+                records=1,
+                size=3,
+                schema=SCHEMA_ID,
+                oldest=sequence(1),
+                content=bytes(range(16)),
+            ),
+            id=an_id(50),
+            parent=3,
+        ),
+        transaction(
+            RemoveReference(an_id(48), add(48).low),
+            add(51, 0, 5, records=2, seqs=(sequence(4), sequence(4)), content=bytes(7) + b"\5" + bytes(8)),
+            Conserve(1, packed_sums(0x0001020304050607 - 5, age_sum(sequence(4), 0, records=3))),
+            id=an_id(52),
+            parent=4,
+        ),
+    ),
+)
+
+
+def test_an_entry_of_a_rewriting_that_conserves_sums() -> None:
+    stored = bytes.fromhex((VERSION_3 / "conserving_entry.hex").read_text())
+    assert Codec(Entry, version=3).encode(CONSERVING_ENTRY) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == CONSERVING_ENTRY
+
+
 def test_a_lease() -> None:
     note = LeaseNote("write", 7, "vera", 600.0, "load", an_id(1), {"run": "r"})
     stored = (NEWEST / "lease.json").read_bytes().rstrip(b"\n")
@@ -822,6 +861,11 @@ def inlined_history(store: MemoryStore) -> History:
     return pool_history(store)
 
 
+def summed_history(store: MemoryStore) -> History:
+    store.create(naming.entry("p/journal", 4), Codec(Entry, version=3).encode(CONSERVING_ENTRY))
+    return pool_history(store)
+
+
 def prepared_history(store: MemoryStore) -> History:
     """A history with a pending part, and with what it knows of another pool from one that was settled."""
     history = pool_history(store)
@@ -901,6 +945,7 @@ CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "split_checkpoint": split_history,
     "inlined_checkpoint": inlined_history,
     "prepared_checkpoint": prepared_history,
+    "summed_checkpoint": summed_history,
     "pools_checkpoint": pools,
     "dropped_pools_checkpoint": dropped_pools,
 }
@@ -911,7 +956,7 @@ ONLY_VERSION_2 = (
     "dropped_pools_checkpoint",
 )
 """Checkpoints that no lake of version 1 has."""
-ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint", "prepared_checkpoint")
+ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint", "prepared_checkpoint", "summed_checkpoint")
 """Checkpoints that no lake of version 2 has."""
 
 

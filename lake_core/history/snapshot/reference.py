@@ -11,6 +11,7 @@ from lake_core.checkpoints.layout import rows
 from lake_core.keys import KeyRange
 from lake_core.records import Column
 from lake_core.records.branching import check_data
+from lake_core.records.sums import check_sums
 
 
 class Reference(msgspec.Struct, frozen=True, gc=False):
@@ -21,7 +22,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     is the sequence of its oldest record, and each record stores its own sequence and ordinal.  The object has
     no record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object
     stores into those that they have on this branch (`history.lift`).  `data` are the bytes of an inlined
-    object, which is not on the store; b"" for an object on the store.
+    object, which is not on the store; b"" for an object on the store.  `content` are the sums
+    of the object (`records.sums`), b"" if it has none.
 
     No reference can be part of a cycle, so the garbage collector does not visit it: a large pool has millions.
     """
@@ -40,6 +42,7 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     applied: int = 0
     lifts: tuple[int, ...] = ()
     data: bytes = b""
+    content: bytes = b""
 
     @property
     def first_seq(self) -> int:
@@ -58,12 +61,13 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
 
 class ColumnsAndMore(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The stored value of a reference that has lifts or is inlined; other references store their columns
+    """The stored value of a reference that has lifts or sums, or is inlined; other references store their columns
     alone."""
 
     columns: tuple[Column, ...]
     lifts: tuple[int, ...] = ()
     data: bytes = b""
+    content: bytes = b""
 
 
 _COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...] | ColumnsAndMore)
@@ -72,8 +76,8 @@ _NO_LIFTS: tuple[int, ...] = ()
 
 
 def _value(reference: Reference) -> bytes:
-    if reference.lifts or reference.data:
-        more = ColumnsAndMore(reference.columns, reference.lifts, reference.data)
+    if reference.lifts or reference.data or reference.content:
+        more = ColumnsAndMore(reference.columns, reference.lifts, reference.data, reference.content)
         return msgspec.msgpack.encode(more)
     return msgspec.msgpack.encode(reference.columns) if reference.columns else _NO_COLUMNS
 
@@ -106,9 +110,11 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
         decoded = _COLUMNS.decode(value)
         if isinstance(decoded, ColumnsAndMore):
             statistics, lifts, data = decoded.columns, decoded.lifts, decoded.data
+            content = decoded.content
             check_data(object, data, size=size, inlined=bool(data))
+            check_sums(object, content, has_ages=oldest is not None)
         else:
-            statistics, lifts, data = decoded, _NO_LIFTS, b""
+            statistics, lifts, data, content = decoded, _NO_LIFTS, b"", b""
         yield Reference(
             object,
             low,
@@ -124,6 +130,7 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
             applied,
             lifts,
             data,
+            content,
         )
 
 

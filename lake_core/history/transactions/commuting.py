@@ -22,6 +22,7 @@ from lake_core.records import (
     AddInlined,
     AddObject,
     Close,
+    Conserve,
     Consume,
     CreateBranch,
     MarkApplied,
@@ -86,7 +87,7 @@ def _is_upkeep(draft: Draft) -> bool:
     if draft.oldest_only or draft.is_exact or draft.only_takes:
         return False
     return all(
-        isinstance(action, RemoveReference | MarkApplied | RemoveTombstone)
+        isinstance(action, RemoveReference | MarkApplied | RemoveTombstone | Conserve)
         or (isinstance(action, AddObject) and action.seqs is not None)
         for action in draft.actions
     )

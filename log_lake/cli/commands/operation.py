@@ -99,6 +99,11 @@ def _fsck(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--data", action="store_true", help="read every record too, not only the footers")
     parser.add_argument(
+        "--content",
+        action="store_true",
+        help="as --data, and compare what is read with the stored content sums",
+    )
+    parser.add_argument(
         "--older-than",
         type=duration,
         default=86_400.0,

@@ -25,6 +25,7 @@ OF_NO_AGENT = {
     "expansion",
     "description",
     "layout",
+    "content",
     "verify",
     "format",
     "exclude",

@@ -883,6 +883,19 @@ def test_a_tag_whose_checkpoint_is_gone(world: World) -> None:
     assert set(kinds(found)) <= {"tag_dangling", "object_unreferenced"}
 
 
+def test_a_stored_sum_that_the_records_do_not_have() -> None:
+    world = World()
+    world.lake.configure_pool("p", {"content.sums": "on"})
+    written = world.lake.pool("p").branch().append(pa.table({"k": [1, 2]}))
+    check = Fsck(world.lake.context, content=True)
+    assert (list(check.run()), check.counts["without_sum"]) == ([], 0)
+    world.change_entry(written.version or 0, lambda a: msgspec.structs.replace(a, content=bytes(8)))
+    again = Lake.open_on(world.store).context
+    assert list(Fsck(again, data=True).run()) == []
+    (found,) = Fsck(again, content=True).run()
+    assert (found.kind, found.where) == ("content_lies", *world.objects())
+
+
 def test_a_test_here_makes_each_kind_of_finding() -> None:
     others = (
         Path(__file__).with_name("test_rebuild.py"),

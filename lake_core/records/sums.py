@@ -1,0 +1,60 @@
+"""Content sums of objects, and what a rewriting says about them (format version 3).
+
+The sum of an object is made while it is written (`log_lake.content`).  Beside it stands the sum of its records'
+ages if the object stores them; the ages of other objects follow from their transaction.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import Corrupt
+from lake_core.records.decoding import check_counts
+
+SUM_BYTES = 8
+"""Bytes of one sum: big-endian, without sign."""
+
+AGE_FACTORS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
+"""What a sequence and an ordinal are multiplied with."""
+AGE_MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+_BITS = 2**64
+
+
+class Conserve(msgspec.Struct, frozen=True, tag="conserve", omit_defaults=True):
+    """States that the new objects of the transaction hold what its removed references hold, without `records`.
+
+    `sums` are the two sums of these: of their content, and of their ages.
+    """
+
+    records: int = 0
+    sums: bytes = bytes(2 * SUM_BYTES)
+
+    def __post_init__(self) -> None:
+        check_counts("conserve", records=self.records)
+        if len(self.sums) != 2 * SUM_BYTES:
+            raise Corrupt(f"conserve: {len(self.sums)} bytes of sums, not {2 * SUM_BYTES}")
+
+
+def check_sums(object_id: str, sums: bytes, *, has_ages: bool) -> None:
+    """Raises Corrupt if no object can have these sums; b"": it has none."""
+    if sums and len(sums) != (2 if has_ages else 1) * SUM_BYTES:
+        raise Corrupt(f"{object_id}: {len(sums)} bytes of sums, which it cannot have")
+
+
+def packed_sums(*sums: int) -> bytes:
+    """Returns the stored form of sums."""
+    return b"".join((one % _BITS).to_bytes(SUM_BYTES, "big") for one in sums)
+
+
+def unpacked_sums(sums: bytes) -> tuple[int, ...]:
+    """Returns the sums in stored bytes."""
+    places = range(0, len(sums), SUM_BYTES)
+    return tuple(int.from_bytes(sums[at : at + SUM_BYTES], "big") for at in places)
+
+
+def age_sum(seq: int, ordinal: int, *, records: int) -> int:
+    """Returns the sum of the ages of records that all have one sequence and ordinal, mixed as by MurmurHash3."""
+    mixed = (seq * AGE_FACTORS[0] + ordinal * AGE_FACTORS[1]) % _BITS
+    for factor in AGE_MIX:
+        mixed = (mixed ^ mixed >> 33) * factor % _BITS
+    return (mixed ^ mixed >> 33) * records % _BITS
