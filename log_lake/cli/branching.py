@@ -104,6 +104,7 @@ def _report_revert(done: RevertResult, args: Namespace) -> None:
     say(
         f"{args.pool}: took back version {done.reverted}: {', '.join(part for part in parts if part)}; version "
         f"{done.version}, transaction {done.transaction_id}"
+        + (f"; {done.branch} holds {done.content}" if done.content else "")
     )
 
 

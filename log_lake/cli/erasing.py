@@ -100,6 +100,7 @@ def receipt_page(done: Receipt) -> Iterator[str]:
         "versions": ", ".join(f"{one.version:,} ({one.what})" for one in done.transactions),
         "journal": f"purged up to version {done.purged:,}" if done.purged else "",
         "statement": done.statement,
+        "content": f"main holds {done.content}" if done.content else "",
     }
     for name, text in facts.items():
         if text:

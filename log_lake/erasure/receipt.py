@@ -89,7 +89,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     did not search.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
     `keeps_history`: no run of this erasure purges the journal.  `until`: records of later versions do not match,
     because a run ended before they were loaded; 0: no run has ended.  `records`: how many such records readers
-    of `main` saw when it began; None if that is not known.
+    of `main` saw when it began; None if that is not known.  `content`: what `main` holds at the end by its
+    stored sums, as `lake verify` prints it; "" if that is not known.
     """
 
     format: int
@@ -117,6 +118,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     keeps_history: bool = False
     until: int = 0
     records: int | None = None
+    content: str = ""
 
     def __post_init__(self) -> None:
         check_id(self.id, what="receipt")

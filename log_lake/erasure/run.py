@@ -70,6 +70,7 @@ from log_lake.objects.located import Located
 from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
 from log_lake.reading.revision import Revision
+from log_lake.reading.stored_sums import quoted_content
 from log_lake.rewriting.exchange import commit
 from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.work import begin_rewriting, write_whole
@@ -211,7 +212,12 @@ class _Run:
             "Names of fields are no records: they stay in the pool's schemas"
         )
         return self.notes.write(
-            status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
+            status=DONE,
+            version=version,
+            purged=purged,
+            ended=_microseconds(self.pool),
+            statement=statement,
+            content=quoted_content(self.pool.at()) if self.pool.branch(to_delete=True).has_sums else "",
         )
 
     def _forget_points(self) -> None:

@@ -6,12 +6,13 @@ retired tombstones.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from lake_core import naming
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.history import Draft, History, PoolState
 from lake_core.history.fold import fold_transaction
 from lake_core.history.repeated import REVERTS
@@ -30,6 +31,7 @@ from log_lake.lake.branches import planned
 from log_lake.lake.line import Line
 from log_lake.objects.failures import missing
 from log_lake.presence.absence import planning_again
+from log_lake.reading.stored_sums import quoted_content
 from log_lake.reverts.change import Change
 from log_lake.reverts.revert import Inverse, inverse
 from log_lake.texts.is_text import require_text
@@ -40,6 +42,7 @@ class RevertResult:
     """What a revert of the version `reverted` did: the references and deletes that it removed and restored.
 
     `hidden`: objects whose records a new tombstone hides, because a compaction had rewritten them.
+    `content`: what the branch holds now by its stored sums, as `lake verify` prints it; "" if that is not known.
     """
 
     version: int
@@ -51,6 +54,7 @@ class RevertResult:
     deletes_removed: int
     deletes_restored: int
     hidden: int
+    content: str = ""
 
 
 def revert(branch: Line, revision: str, *, message: str, maintenance: bool = False) -> RevertResult:
@@ -109,7 +113,16 @@ def _revert(branch: Line, revision: str, *, message: str, maintenance: bool) -> 
         deletes_removed=together.count(RemoveTombstone),
         deletes_restored=together.count(PutTombstone),
         hidden=together.count(AddTombstone),
+        content=_quoted(branch),
     )
+
+
+def _quoted(branch: Line) -> str:
+    """Returns what the branch holds, if its sums tell; it is committed, so no failure may follow."""
+    if branch.has_sums:
+        with contextlib.suppress(LakeError):
+            return quoted_content(branch.revision(recent=True))
+    return ""
 
 
 def _check_there(branch: Line, actions: Sequence[Action]) -> None:

@@ -24,19 +24,18 @@ from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
 from lake_core.records.conditions import Condition
-from lake_core.records.sums import unpacked_sums
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.content.content import ContentSum, content_of
 from log_lake.measuring import measured, timed
 from log_lake.presence.absence import explained, vacuumed
-from log_lake.reading.covers import Covering
 from log_lake.reading.explain import StoredRecord, explain
 from log_lake.reading.parts import parts_of_plan, side_by_side
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import result_schema, scan
 from log_lake.reading.split import split
+from log_lake.reading.stored_sums import stored_content
 from log_lake.reading.summary import Summary, summarize
 from log_lake.texts.keytext import encoded, parts_of
 
@@ -303,15 +302,7 @@ class View(Revision):
 
         None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
         """
-        if not self.rule.keeps_all:
-            return None
-        covering = Covering([*self.tombstones, *self.aged_off], self.state.schema)
-        total = ContentSum()
-        for reference in self.references:
-            if not reference.content or covering.of(reference).tombstones:
-                return None
-            total += ContentSum(reference.records, unpacked_sums(reference.content)[0])
-        return total
+        return stored_content(self)
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and what happens to each."""

@@ -111,3 +111,13 @@ def test_stored_sums_answer_without_a_read_and_fsck_proves_them(lake: Command) -
     assert "no record was read" not in lake.answers(1, "verify", "p", "q").out
     proved = lake("fsck", "--content").err
     assert "all data of 4 objects and 2 content sums (2 objects without) in 2 pools; no damage" in proved
+
+
+def test_a_revert_quotes_the_sum_of_what_is_left(lake: Command) -> None:
+    lake.pool("p")
+    lake("set", "p", "content.sums=on")
+    lake.load_records("p", RECORDS)
+    first = lake("verify", "p", "p").out.splitlines()[0].partition(": version 1: ")[2].partition(" (")[0]
+    lake.load_records("p", [{"k": 7}])
+    assert lake("revert", "p", "2").err.rstrip().endswith(f"; main holds {first}")
+    assert lake("verify", "p@1", "p").out.splitlines()[-1].startswith("equal")

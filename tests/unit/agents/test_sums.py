@@ -157,11 +157,12 @@ def test_an_erasure_compares_and_states_nothing(monkeypatch: pytest.MonkeyPatch)
         with_fault(patch, lambda table: table.slice(1))
         with pytest.raises(NotConserved):
             erase(pool, where="v = 'b'")
-    erase(pool, where="v = 'b'")
+    receipt = erase(pool, where="v = 'b'")
     assert not any(stated_in(pool, version) for version in range(1, pool.at().version + 1))
     stored = pool.at().stored_content()
     assert stored is not None
     assert stored == content_of(pool.at().to_table())
+    assert receipt.content == str(stored)
 
 
 @pytest.mark.parametrize("kind", ["append", "upsert"])
@@ -182,7 +183,8 @@ def test_records_keep_their_sums_through_branches_reverts_and_checkpoints(kind: 
     compact(pool.branch(), pool.at().references)
     assert pool.at().content() == content
     assert len(stated(pool)) == (1 if kind == "append" else 0)
-    pool.branch().undo(str(pool.at().version))
+    undone = pool.branch().undo(str(pool.at().version))
+    assert undone.content == ("" if kind == "upsert" else str(content))
     assert all(sums(pool))
     assert pool.at().content() == content
     assert merged

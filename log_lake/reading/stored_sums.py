@@ -1,0 +1,39 @@
+"""What a revision holds by the sums of its references, without a read."""
+
+from __future__ import annotations
+
+from lake_core.naming import NOKEY
+from lake_core.records.sums import unpacked_sums
+from log_lake.content.content import ContentSum
+from log_lake.reading.covers import Covering
+from log_lake.reading.revision import Revision
+
+QUOTED_REFERENCES = 10_000
+"""References of a pool, at most, for the sum that an answer quotes: they are looked at one by one."""
+
+
+def stored_content(revision: Revision) -> ContentSum | None:
+    """Returns the content of an append pool's, or sub-pool's, records by the sums of its references alone.
+
+    None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+    """
+    if not revision.rule.keeps_all:
+        return None
+    covering = Covering([*revision.tombstones, *revision.aged_off], revision.state.schema)
+    total = ContentSum()
+    for reference in revision.references:
+        if not reference.content or covering.of(reference).tombstones:
+            return None
+        total += ContentSum(reference.records, unpacked_sums(reference.content)[0])
+    return total
+
+
+def quoted_content(revision: Revision) -> str:
+    """Returns what `lake verify` prints of the pool, for the answers of other commands; "" if that takes a read, or
+    if the pool has many references."""
+    parts = [revision.of_sub_pool(""), revision.of_sub_pool(NOKEY)]
+    if sum(part.snapshot.totals(part.sub_pool).references for part in parts) > QUOTED_REFERENCES:
+        return ""
+    contents = [stored_content(part) for part in parts]
+    told = [content for content in contents if content is not None]
+    return str(sum(told, ContentSum())) if len(told) == len(contents) else ""
