@@ -89,7 +89,9 @@ def test_a_format_of_the_recipe_is_loaded_by_its_name_by_declaration_and_with_ba
         "log_lake/loading/options.py", ', "ltsv"', before=")\n\n\n@dataclass(frozen=True)\nclass Limit"
     )
     detecting = "log_lake/loading/detect.py"
-    copy.insert(detecting, indent(row, "    "), before='}\n"""The row of each format, by its name in `FORMATS`."""')
+    copy.insert(
+        detecting, indent(row, "    "), before='}\n"""The row of each format, by its name in `FORMATS`."""'
+    )
     line = "from log_lake.loading.formats.ltsv import read_ltsv\n"
     copy.insert(detecting, line, before="from log_lake.loading.formats.orc import")
     copy.out("set", "logs", "type.ts=bigint", "bad_records=quarantine")
