@@ -52,7 +52,9 @@ class Alarm:
                 self._changed.wait(max(0.0, self._wakes - time.monotonic()))
                 now = time.monotonic()
                 due = self._due.copy()  # a finalizer that runs here may cancel
-                ready = [key for key, (at, _) in due.items() if at <= now]
+                ready = sorted(
+                    (key for key, (at, _) in due.items() if at <= now), key=lambda key: due[key][0]
+                )
                 calls = [self._due.pop(key)[1] for key in ready if key in self._due]
                 left = min((at for at, _ in self._due.copy().values()), default=None)
                 self._wakes = left
