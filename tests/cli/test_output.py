@@ -174,7 +174,7 @@ def test_output_to_a_pipe_or_a_dash_goes_there(pool: Command) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
     pool("scan", "p", "--columns", "k", "--to", "2", "-o", str(pipe))
-    reader.join(60)
+    reader.join(600)
     assert read == [b'{"k":0}\n{"k":1}\n']
     assert pipe.is_fifo()
     assert pool("scan", "p", "--columns", "k", "--to", "1", "-o", "-").out == '{"k":0}\n'

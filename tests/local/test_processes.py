@@ -219,5 +219,5 @@ def test_a_process_that_ends_while_it_is_waited_for_is_waited_for_again(
         return wait(*args, **more)
 
     monkeypatch.setattr(psutil, "wait_procs", ending)
-    assert left_of([psutil.Process(child.pid)], seconds=60) == []
+    assert left_of([psutil.Process(child.pid)], seconds=600) == []
     assert child.wait() == 0

@@ -159,9 +159,9 @@ def test_a_query_of_a_stream_holds_a_lease_while_it_runs(
         .trigger(availableNow=True)
         .start()
     )
-    assert query.awaitTermination(120)
+    assert query.awaitTermination(600)
     assert seen == [0]
-    for _ in range(60):  # Spark may end the process before it has deleted the lease, which then dies
+    for _ in range(600):  # Spark may end the process before it has deleted the lease, which then dies
         if not compacted.leases().live:
             return
         time.sleep(1)

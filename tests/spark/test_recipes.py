@@ -33,7 +33,7 @@ def run(spark: Any, landing: Landing, recipes: dict[str, Any], name: str, source
         recipes[name](batch, number)
 
     query = recipes["start"](stream, twice, str(folder / name))
-    query.awaitTermination(120)
+    query.awaitTermination(600)
     assert query.exception() is None
     query.stop()
 

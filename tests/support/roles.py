@@ -18,6 +18,7 @@ from lake_core.errors import Incomplete
 from lake_core.ids import IdSource
 from lake_core.store import Store
 from lake_core.store.read_only import ReadOnlyStore
+from local.rights import Operation
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
 from log_lake.agents.jobs import recorded
@@ -42,13 +43,14 @@ from log_lake.view.lakes import Lakes
 from spark_apps.command import run_agent
 from tests.support.clocks import DAY
 from tests.support.rights import May, RightsStore
+from tests.support.spark.processes import await_true
 from tests.support.stores import InPlaceStore
 
 Work = Callable[["World", RightsStore], None]
 """What a role does; raises unless it is done."""
 
 TTL = 0.03
-"""Seconds that a lease of the tests lives: work that takes twice as long writes it again."""
+"""Seconds that a lease of the tests lives: short, so that it is soon written again."""
 
 
 @dataclass
@@ -127,10 +129,20 @@ def table(*keys: int, who: str = "eve") -> pa.Table:
 
 
 def hold(world: World, store: RightsStore, pool_id: str) -> None:
-    """Hold the lease of a writer, late, for as long as it takes to write it again."""
+    """Hold the lease of a writer, late, until it is written again."""
     note, id = LeaseNote(WRITE, 1, "writer", TTL), world.open(store).context.ids.new()
-    with HeldLease(guarded(store), pool_id, id, note, after=0.001):
-        time.sleep(2 * TTL)
+    with HeldLease(guarded(store), pool_id, id, note, after=0.001) as lease:
+        await_renewal(store, lease)
+
+
+def await_renewal(store: RightsStore, lease: HeldLease) -> None:
+    """Waits until the lease is written again, or one of the rights to write it is denied."""
+    again, denied = (Operation.PUT, lease.name), (Operation.CREATE, lease.name)
+    await_true(
+        lambda: again in store.used or not store.denied.isdisjoint((again, denied)),
+        seconds=600,
+        what="the lease is written again",
+    )
 
 
 def keys_in(world: World) -> list[int]:
@@ -143,9 +155,9 @@ def read(world: World, store: RightsStore) -> None:
     lake = world.open(store)
     assert "p" in [pool.name for pool in lake.pools()]
     pool = lake.pool("p")
-    with pool.read_lease(pool.at().version, why="read", ttl=TTL):
+    with pool.read_lease(pool.at().version, why="read", ttl=TTL) as lease:
         assert pool.at().to_table().num_rows > 5
-        time.sleep(2 * TTL)
+        await_renewal(store, lease)
     assert next(iter(pool.log()))
 
 

@@ -73,7 +73,7 @@ class ServedCatalog:
     def ask(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:
         """The status and the body of an answer; the path is sent as it is, the host is right unless given."""
         place = urlsplit(self.address).netloc
-        connection = http.client.HTTPConnection(place, timeout=60)
+        connection = http.client.HTTPConnection(place, timeout=600)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in {"Host": place, **headers}.items():
@@ -114,6 +114,6 @@ def serving_catalog(lake: str, *more: str, **environ: str) -> Iterator[ServedCat
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait(60)
+            process.wait(600)
         process.stdout.close()
         process.stderr.close()

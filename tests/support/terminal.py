@@ -50,6 +50,6 @@ def on_terminal(*words: str, columns: int = 80, typed: str = "") -> Shown:
             if not some:
                 break
             read += some
-        status = process.wait(60)
+        status = process.wait(600)
     os.close(ours)
     return Shown(status, read.decode().replace("\r\n", "\n"))

@@ -36,7 +36,7 @@ class Served:
 
     def ask(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
         """The status, the body and the headers of an answer; the host is right unless it is given."""
-        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=60)
+        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=600)
         sent = {"Host": f"{ADDRESS}:{self.port}", **headers}
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -70,6 +70,8 @@ def serving(folder: Path, *more: str, **environ: str) -> Iterator[Served]:
     finally:
         if process.poll() is None:
             process.kill()
-            process.wait(60)  # and not for the end of its output, which a browser that it began may hold open
+            process.wait(
+                600
+            )  # and not for the end of its output, which a browser that it began may hold open
         process.stdout.close()
         process.stderr.close()

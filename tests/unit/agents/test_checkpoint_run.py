@@ -359,7 +359,7 @@ def test_travel_into_a_long_tail_reads_the_entries_after_the_checkpoint_before(
     store.requests.clear()
     assert reading.load_version(34).state.branches["main"].tip == expected.branches["main"].tip == 34
     read = [naming.entry_version(name) for request, name in store.requests if request == "get"]
-    assert [version for version in read if version is not None] == [31, 32, 33, 34]
+    assert sorted(version for version in read if version is not None) == [31, 32, 33, 34]  # several at once
 
 
 def test_a_short_tail_costs_no_listing_for_checkpoints_in_between(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -41,12 +42,16 @@ DEEP = b'{"x": {"y": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
 
 
 class Site:
-    """A lake of three pools with one record each, on a clock of its own."""
+    """A lake of three pools with one record each, on a clock of its own.
+
+    The ids are the same in every run: they decide when a look is forgotten, and random ones may be close together.
+    """
 
     def __init__(self) -> None:
         self.clock = Clock(1_800_000_000.0)
         self.store = ScriptedStore(MemoryStore(clock=self.clock))
-        self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock))
+        ids = IdSource(clock=self.clock, entropy=Random(1).randbytes)
+        self.lake = Lake.create_on(self.store, ids=ids)
         self.names = ["a", "b", "c"]
         for name in self.names:
             self.lake.create_pool(name, key="k", settings={"compact.depth": "1", "checkpoint.entries": "2"})

