@@ -161,9 +161,10 @@ ROLES = {
         "loads records that fit into the journal (load.inline); larger loads need the loader's rights",
         (*_POOL, *_COMMIT, *_ACTIVITY),
     ),
-    "SQL": Role("runs the statements that change a pool: INSERT, UPDATE, DELETE, TRUNCATE", _DERIVED),
+    "SQL": Role("runs the statements that change a pool: INSERT, UPDATE, DELETE, TRUNCATE, MERGE", _DERIVED),
     "rekeyer": Role(
-        "makes a second pool with another key (lake rekey); POOL is `*`, as the new pool's id is not known",
+        "makes a second pool with another key (lake rekey), or of a query (CREATE TABLE ... AS); POOL is `*`, "
+        "as the new pool's id is not known",
         (
             *_POOL,
             *_OLD_DATA,

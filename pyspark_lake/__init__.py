@@ -10,7 +10,7 @@
     delete(spark, "logs", keys, lake=URI)     deletes the records that have the keys of a data frame
     delete(spark, "logs", where="...", lake=URI)   deletes the records that fulfil a condition
     merge(spark, "logs", records, lake=URI)   replaces records that have the keys of a data frame by its rows
-    execute("UPDATE logs SET ...", lake=URI)  one INSERT, UPDATE, DELETE or TRUNCATE, without a Spark job
+    execute("UPDATE logs SET ...", lake=URI)  a statement that changes a pool, without a Spark job
     rekey(spark, "logs", "by_city", key="city", lake=URI)   a new pool with another key, from the records of a pool
     use_session(spark)                  lets the calling thread use `df.write.format("lake")`
 
@@ -283,7 +283,7 @@ def execute(
     message: str = "",
     dry_run: bool = False,
 ) -> StatementResult:
-    """Runs one INSERT, UPDATE, DELETE or TRUNCATE of SQL as one transaction, in the driver.
+    """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS as one transaction, in the driver.
 
     Spark refuses these statements for pools.  The statement names a pool by its own name, whatever its view in
     Spark is called, and the query of an INSERT reads pools, not Spark's tables.  `dry_run`: counts the records,

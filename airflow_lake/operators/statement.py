@@ -1,4 +1,4 @@
-"""Changes a pool by a statement of SQL, in one transaction."""
+"""Changes a pool, or makes one, by a statement of SQL, in one transaction."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ UNREAD = {
 
 
 class LakeStatementOperator(LakeOperator):
-    """Runs one INSERT, UPDATE, DELETE or TRUNCATE, as `lake query` does: one transaction, once for each task of a
-    run.
+    """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS, as `lake query` does.
 
-    With `transaction` it works in that one; an UPDATE cannot (docs/transactions.md).
+    It is one transaction, once for each task of a run.
+
+    With `transaction` it works in that one; UPDATE, MERGE and CREATE cannot (docs/transactions.md).
     """
 
     works_in_transaction: ClassVar[bool] = True

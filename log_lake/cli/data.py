@@ -282,7 +282,7 @@ def sql(args: Namespace) -> None:
 
 
 def _change(args: Namespace) -> None:
-    """An INSERT, UPDATE, DELETE or TRUNCATE."""
+    """A statement that changes a pool, or creates one."""
     from log_lake.sql_writes import execute
 
     unread = {
@@ -315,6 +315,9 @@ def _change(args: Namespace) -> None:
 def _changed(done: StatementResult, *, token: str, dry_run: bool) -> str:
     most = "" if done.is_exact else "at most "
     met = "records" if done.records is None else f"{most}{counted(done.records, 'record')}"
+    if done.merged is not None:
+        each = done.merged
+        met += f" ({each.inserted:,} inserted, {each.updated:,} updated, {each.deleted:,} deleted)"
     if dry_run:
         return f"{met} would be {done.verb}; nothing was written"
     if done.repeated:

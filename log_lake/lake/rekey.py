@@ -130,14 +130,14 @@ def rekey(
         _check_key(config.key, views)
         pool = lake.unlisted(config)
         message = message or f"rekey of {name}@{view.version}"
-        with _names_what_is_left(pool):
+        with names_what_is_left(pool):
             result = _loaded(pool, views, old.config.id, message, workers or Here.of(lake.context), ranges)
             lake.catalog.create(config)
     return Rekeyed(pool, view.version, result)
 
 
 @contextlib.contextmanager
-def _names_what_is_left(pool: Pool) -> Iterator[None]:
+def names_what_is_left(pool: Pool) -> Iterator[None]:
     """If the block fails, adds the folder of the unlisted pool to the error, if the store has it."""
     try:
         yield

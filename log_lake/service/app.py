@@ -34,7 +34,7 @@ from log_lake.service.routes import (
 )
 from log_lake.service.spool import SpoolDisk
 from log_lake.service.writing import WriteAnswers
-from log_lake.sql_writes import is_write
+from log_lake.sql_writes import creates, is_write
 from log_lake.view.guard import is_foreign
 from log_lake.view.lakes import Lakes
 from log_lake.view.serving import AsgiApp
@@ -132,7 +132,7 @@ class ServiceApp:
     async def _query(self, exchange: AdmittedRequest, asked: Query) -> None:
         sql = await exchange.text("SQL")
         if is_write(sql):
-            exchange.check_role(CallerRole.WRITER)
+            exchange.check_role(CallerRole.KEEPER if creates(sql) else CallerRole.WRITER)
             await self._writes.statement(exchange, asked, sql)
             return
         if asked.token or asked.message or asked.dry_run:

@@ -2,7 +2,7 @@
 
 | route | asks for | of whom |
 |---|---|---|
-| `POST /lakes/{lake}/query` | `Query` | a reader; a writer if the statement changes a pool |
+| `POST /lakes/{lake}/query` | `Query` | a reader; a writer if it changes a pool, a keeper if it creates one |
 | `GET /queries/{id}` | `EndingAsked` | a reader |
 | `POST /lakes/{lake}/pools/{pool}/load` | `Load` | a writer |
 | `PUT`, `DELETE /lakes/{lake}/pools/{pool}` | `PoolToCreate`, `PoolToDrop` | a keeper |
@@ -88,7 +88,8 @@ def is_ours(path: str) -> bool:
 
 
 def role_for(asked: Asked) -> CallerRole:
-    """The least role that may ask this.  A statement that changes a pool needs a writer, too."""
+    """The least role that may ask this.  A statement that changes a pool needs a writer, one that
+    creates one a keeper."""
     match asked:
         case Query() | EndingAsked():
             return CallerRole.READER

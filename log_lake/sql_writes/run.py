@@ -6,20 +6,21 @@
 | DELETE, TRUNCATE | a delete: a tombstone, whose condition is the WHERE |
 | UPDATE of an append pool | a delete by its WHERE and the records with their new values, in one transaction |
 | UPDATE of an upsert pool | a load of the records with their new values, which are the newest of their keys |
+| MERGE | as UPDATE, and the records that it inserts, in one transaction (`merge`) |
+| CREATE TABLE ... AS | a load into a pool that is listed when it holds the records (`create`) |
 
-An UPDATE reads records and writes what follows from them.  So it commits only if nothing was committed to its
-branch since it read; otherwise it begins again, `branches.TRIES` times at most.  The others need no such check:
-loads and deletes never conflict.
+An UPDATE or a MERGE reads records and writes what follows from them.  So it commits only if nothing was committed
+to its branch since it read; otherwise it begins again, `branches.TRIES` times at most.  INSERT and DELETE need no
+such check: loads and deletes never conflict.
 
 Called by the `lake` command and by users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,41 +29,24 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean
 from log_lake.lake import Lake
-from log_lake.lake.branch import Branch
 from log_lake.lake.branches import TRIES, planned
-from log_lake.lake.delete_spec import DeleteSpec, check_delete
+from log_lake.lake.delete_spec import check_delete
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
-from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, check_keyed
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
-from log_lake.reading.plan import plan_scan
-from log_lake.sql_writes.statement import ChangeStatement, ChangeTarget, Delete, Insert, Update, parsed
+from log_lake.sql_writes.create import CreateAsked
+from log_lake.sql_writes.create_statement import Create
+from log_lake.sql_writes.merge import merge
+from log_lake.sql_writes.merge_statement import Merge
+from log_lake.sql_writes.statement import ChangeStatement, Delete, Insert, Update, parsed
+from log_lake.sql_writes.text import ChangeTarget
+from log_lake.sql_writes.work import StatementResult, Work, matching
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
 from log_lake.system_tables.stopping import QueryStop
-
-
-@dataclass(frozen=True)
-class StatementResult:
-    """The result of a statement; `version` and `transaction_id` are None in a dry run, or if it found no record.
-
-    `verb`: inserted, deleted or updated.  `records`: how many records it met; None if that is not known, an upper
-    bound unless `is_exact`.  `repeated`: the token stands for an earlier commit, and nothing was written now.
-    `new_fields`: the fields that an INSERT adds to a pool with records.
-    """
-
-    pool: str
-    branch: str
-    verb: str
-    version: int | None
-    transaction_id: str | None
-    records: int | None
-    is_exact: bool = True
-    repeated: bool = False
-    new_fields: tuple[str, ...] = ()
 
 
 def execute(
@@ -77,14 +61,21 @@ def execute(
     transaction: str = "",
     stop: QueryStop | None = None,
 ) -> StatementResult:
-    """The result of one INSERT, UPDATE, DELETE or TRUNCATE, which is one transaction, or none.
+    """The result of one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS: one transaction, or none.
 
     `dry_run`: count the records, and change nothing.  `files`, `stop`: as in `query`; a statement that is stopped
     has changed nothing.  `transaction`: the id of one over several pools, in which it works.  Raises InvalidInput
-    (a statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE met other writers too
-    often), and what loads and deletes raise.
+    (a statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE or MERGE met other writers
+    too often), AlreadyExists, and what loads and deletes raise.
     """
     statement = parsed(sql)
+    if isinstance(statement, Create):
+        if transaction:
+            raise InvalidInput(
+                "CREATE: a new pool is no part of a transaction over pools; leave out the transaction"
+            )
+        asked = CreateAsked(lake, statement, token, message, files, limits, stop or QueryStop())
+        return asked.counted() if dry_run else asked.create()
     target = _within(lake, statement, transaction, dry_run=dry_run) if transaction else statement.target
     work = _Work(
         lake,
@@ -103,8 +94,10 @@ def execute(
         case Delete():
             return work.counted(statement, "deleted") if dry_run else work.delete(statement)
         case Update():
-            work.check_sets(statement)
+            work.check_changed([name for name, _ in statement.sets], verb="UPDATE")
             return work.counted(statement, "updated") if dry_run else work.update(statement)
+        case Merge():
+            return merge(work, statement, dry_run=dry_run)
 
 
 def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run: bool) -> ChangeTarget:
@@ -118,9 +111,10 @@ def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run
             f'SQL: "{target.pool}@{target.branch}" says a branch, and a transaction is given too; write '
             f'"{target.pool}"'
         )
-    if isinstance(statement, Update):
+    if isinstance(statement, Update | Merge):
+        verb = type(statement).__name__.upper()
         raise InvalidInput(
-            "UPDATE: is not done in a transaction over pools, because its commit could not tell what it read; use "
+            f"{verb}: is not done in a transaction over pools, because its commit could not tell what it read; use "
             "lake replace"
         )
     within, pool = lake.transaction(transaction), lake.pool(target.pool)
@@ -131,23 +125,8 @@ def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run
 
 
 @dataclass
-class _Work:
-    """One statement that is being run."""
-
-    lake: Lake
-    target: ChangeTarget
-    token: str
-    message: str
-    files: Sequence[str]
-    limits: SqlLimits
-    stop: QueryStop
-    deletes: bool
-    transaction: str = ""
-
-    def __post_init__(self) -> None:
-        self.pool: Pool = self.lake.pool(self.target.pool)
-        self.branch: Branch = self.pool.branch(self.target.branch, to_delete=self.deletes)
-        self.new_fields: tuple[str, ...] = ()
+class _Work(Work):
+    """An INSERT, UPDATE or DELETE."""
 
     # --- INSERT
 
@@ -156,7 +135,7 @@ class _Work:
         branch = self.branch
         pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
         if isinstance(pending, LoadResult):
-            return self._loaded(pending, "inserted")
+            return self.loaded(pending, "inserted")
         with (
             builder_of(branch, pending, alone=True) as builder,
             lease_of(branch, pending, why="insert"),
@@ -166,12 +145,12 @@ class _Work:
                 builder.add(branch.block(table))
             written = builder.finish()
             check_keyed((one.action for one in written), "INSERT", branch.key)
-            return self._loaded(commit_written(branch, pending, written), "inserted")
+            return self.loaded(commit_written(branch, pending, written), "inserted")
 
     def counted_insert(self, statement: Insert) -> StatementResult:
         """How many records an INSERT would load."""
         with closing(self._queried(statement)) as tables:
-            return self._would("inserted", sum(table.num_rows for table in tables))
+            return self.would("inserted", sum(table.num_rows for table in tables))
 
     def _queried(self, statement: Insert) -> Generator[pa.Table, None, None]:
         with query(
@@ -198,40 +177,9 @@ class _Work:
         """Delete what fulfils the condition."""
         done = self.branch.delete(where=statement.where, token=self.token, reason=self.message, count=True)
         records = 0 if done.version is None else done.records
-        return self._written("deleted", done, records, is_exact=done.is_exact)
+        return self.written("deleted", done, records, is_exact=done.is_exact)
 
     # --- UPDATE
-
-    def check_sets(self, statement: Update) -> None:
-        """Raises InvalidInput if a pool of this kind cannot be updated so."""
-        rule, key = self.branch.rule, self.branch.key
-        if self.branch.name != MAIN:
-            raise InvalidInput(
-                f"UPDATE: works on the branch {MAIN} only, because a merge could not tell what it read; on "
-                f"{self.branch.name!r} use lake replace"
-            )
-        if self.pool.settings["format"] in ("zng", "zst"):
-            raise InvalidInput(
-                f"UPDATE: the records of pool {self.target.pool!r} have types of their own (format="
-                f"{self.pool.settings['format']}), which SQL does not keep; use lake replace"
-            )
-        paths = [name for name in key.names if "." in name]
-        for name, _ in statement.sets:
-            if any(name in (path, path.partition(".")[0]) for path in paths):
-                raise InvalidInput(
-                    f"UPDATE: SET {name}: the key is a path into records, which SQL does not set"
-                )
-        if rule.kind == "aggregate":
-            raise InvalidInput(
-                f"UPDATE: pool {self.target.pool!r} is an aggregate pool, which combines many records; "
-                "INSERT records that correct the values"
-            )
-        keys = [name for name, _ in statement.sets if name in key.names]
-        if keys and not rule.keeps_all:
-            raise InvalidInput(
-                f"UPDATE: {keys[0]!r} is a key of an upsert pool: a record with another key is another record; "
-                "INSERT it, then DELETE the old one"
-            )
 
     def update(self, statement: Update) -> StatementResult:
         """Replace the records that fulfil the condition by ones with the new values."""
@@ -247,28 +195,28 @@ class _Work:
         branch = self.branch
         pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
         if isinstance(pending, LoadResult):
-            return self._loaded(pending, "updated")
+            return self.loaded(pending, "updated")
         if not pending.read_version:  # nothing was ever loaded
-            return self._would("updated", 0)
+            return self.would("updated", 0)
         view = self.pool.at_version(pending.read_version, branch=branch.name)
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:
-            return self._would("updated", 0)
+            return self.would("updated", 0)
         with (
             builder_of(branch, pending, alone=True) as builder,
             lease_of(branch, pending, why="update"),
             self._setting(statement, view) as new,
         ):
-            for table in _matching(view, spec):
+            for table in matching(view, spec):
                 self.stop.check()
                 builder.add(Block(new(table)))
             written = builder.finish()
             if not written:
-                return self._would("updated", 0)
+                return self.would("updated", 0)
             check_keyed((one.action for one in written), "UPDATE", branch.key)
             replaced = spec if branch.rule.keeps_all else None
             done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
-        return self._loaded(done, "updated")
+        return self.loaded(done, "updated")
 
     @contextmanager
     def _setting(self, statement: Update, view: View) -> Iterator[Callable[[pa.Table], pa.Table]]:
@@ -285,45 +233,20 @@ class _Work:
             new(view.schema.empty_table())
             yield new
 
-    # --- results
-
     def counted(self, statement: Delete | Update, verb: str) -> StatementResult:
         """How many records the statement would meet."""
         view = self.pool.at_branch(self.target.branch)
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:
-            return self._would(verb, 0)
+            return self.would(verb, 0)
         records = 0
         with self._setting(statement, view) if isinstance(statement, Update) else nullcontext() as new:
-            for table in _matching(view, spec):
+            for table in matching(view, spec):
                 self.stop.check()
                 if new is not None:
                     new(table)  # a value may not fit
                 records += table.num_rows
-        return self._would(verb, records)
-
-    def _would(self, verb: str, records: int) -> StatementResult:
-        return StatementResult(
-            self.target.pool, self.target.branch, verb, None, None, records, new_fields=self.new_fields
-        )
-
-    def _loaded(self, done: LoadResult, verb: str) -> StatementResult:
-        return self._written(verb, done, done.records + done.nokey + done.rejected)
-
-    def _written(
-        self, verb: str, done: Any, records: int | None, *, is_exact: bool = True
-    ) -> StatementResult:
-        return StatementResult(
-            self.target.pool,
-            self.target.branch,
-            verb,
-            done.version,
-            done.transaction_id,
-            records,
-            is_exact,
-            done.repeated,
-            self.new_fields,
-        )
+        return self.would(verb, records)
 
 
 def _names(statement: Insert, schema: pa.Schema) -> list[str]:
@@ -334,9 +257,3 @@ def _names(statement: Insert, schema: pa.Schema) -> list[str]:
             f"INSERT: {len(statement.fields)} fields are named, and the query has {len(schema.names)} columns"
         )
     return list(statement.fields)
-
-
-def _matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
-    """The records that a tombstone of the condition would hide, also those that have aged off: they would come back
-    if the setting `age_off` changed."""
-    return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False))

@@ -23,7 +23,7 @@ from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.sql import how_to_quote
 from log_lake.system_tables.stopping import QueryStop
 
-_ROW = "=row"
+ROW = "=row"
 """The column that keeps the order.  No field has this name in SQL: it would begin with `==`."""
 
 
@@ -49,47 +49,72 @@ def setting(
     InvalidInput for an expression that is wrong, and for a value that the field's type cannot hold.  Raises
     InvalidInput for a field that cannot be set.
     """
-    for one in expressions:
-        if _holds_records(one.field.type):
-            raise InvalidInput(f"UPDATE: field {one.field.name!r} holds records, which SQL does not set here")
-    chosen = ", ".join(
-        f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
-    )
-    sql = f'SELECT {chosen}, "{_ROW}" FROM records AS {quoted(table)} ORDER BY "{_ROW}"'
+    setter = FieldSetter(expressions, verb="UPDATE", name=table)
     stopped = stop or QueryStop()
     with connected(limits) as connection, stopped.interrupting(connection.interrupt):
-        yield lambda records: _set(connection, sql, expressions, records, stopped)
+        yield lambda records: setter.set(connection, records, stopped)
 
 
-def _set(
-    connection: duckdb.DuckDBPyConnection,
-    sql: str,
-    expressions: Sequence[Expression],
-    records: pa.Table,
-    stop: QueryStop,
-) -> pa.Table:
-    rows = pa.array(range(records.num_rows), pa.int64())
-    seen = as_sql_sees(records).append_column(_ROW, rows)
-    connection.register("records", seen)
-    try:
-        relation = carried(connection.sql(sql))
-        answer = relation.to_arrow_table()
-    except duckdb.Error as error:
-        stop.check()
-        first, _, _ = str(error).partition("\n")
-        raise InvalidInput(f"UPDATE: {first.strip()}{how_to_quote(first)}") from error
-    if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):
-        raise InvalidInput("UPDATE: an expression gives no value, or several, for a record; it must give one")
-    kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]
-    result = records
-    for one, column, kind in zip(expressions, answer.columns[:-1], kinds[:-1], strict=True):
-        place = records.schema.get_field_index(one.field.name)
-        values = _in_field(column, one.field, kind, old=(records.column(place), seen.column(place)))
-        field = records.schema.field(place)
-        if pa.types.is_null(field.type):  # its first values give it a type
-            field = field.with_type(values.type)
-        result = result.set_column(place, field, values)
-    return result
+class FieldSetter:
+    """Sets the fields of records to the values of expressions, in a connection.
+
+    `name`: what expressions call the records.  `beside`: joins of other tables, as they follow FROM, each with one
+    row for a record; `ROW` is the number of a record.  `verb`: the statement, for errors.
+    """
+
+    def __init__(self, expressions: Sequence[Expression], *, verb: str, name: str, beside: str = "") -> None:
+        for one in expressions:
+            if _holds_records(one.field.type):
+                raise InvalidInput(
+                    f"{verb}: field {one.field.name!r} holds records, which SQL does not set here"
+                )
+        self._expressions, self._verb = expressions, verb
+        chosen = ", ".join(
+            f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
+        )
+        row = f"{quoted(name)}.{quoted(ROW)}"
+        self._sql = f"SELECT {chosen}, {row} FROM records AS {quoted(name)} {beside} ORDER BY {row}"
+
+    def set(self, connection: duckdb.DuckDBPyConnection, records: pa.Table, stop: QueryStop) -> pa.Table:
+        """The records with the new values.  Raises InvalidInput."""
+        if not self._expressions:
+            return records
+        seen = numbered(records)
+        connection.register("records", seen)
+        try:
+            relation = carried(connection.sql(self._sql))
+            answer = relation.to_arrow_table()
+        except duckdb.Error as error:
+            stop.check()
+            raise wrong(error, verb=self._verb) from error
+        expressions = self._expressions
+        rows = seen.column(ROW).combine_chunks()
+        if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):
+            raise InvalidInput(
+                f"{self._verb}: an expression gives no value, or several, for a record; it must give one"
+            )
+        kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]
+        result = records
+        for one, column, kind in zip(expressions, answer.columns[:-1], kinds[:-1], strict=True):
+            place = records.schema.get_field_index(one.field.name)
+            old = (records.column(place), seen.column(place))
+            values = _in_field(column, one.field, kind, old=old, verb=self._verb)
+            field = records.schema.field(place)
+            if pa.types.is_null(field.type):  # its first values give it a type
+                field = field.with_type(values.type)
+            result = result.set_column(place, field, values)
+        return result
+
+
+def numbered(records: pa.Table) -> pa.Table:
+    """The records as SQL sees them, with the column `ROW`."""
+    return as_sql_sees(records).append_column(ROW, pa.array(range(records.num_rows), pa.int64()))
+
+
+def wrong(error: duckdb.Error, *, verb: str) -> InvalidInput:
+    """An error of DuckDB's about a statement, as one line."""
+    first, _, _ = str(error).partition("\n")
+    return InvalidInput(f"{verb}: {first.strip()}{how_to_quote(first)}")
 
 
 def _holds_records(kind: pa.DataType) -> bool:
@@ -98,7 +123,12 @@ def _holds_records(kind: pa.DataType) -> bool:
 
 
 def _in_field(
-    column: pa.ChunkedArray, field: pa.Field, kind: pa.Field, *, old: tuple[pa.ChunkedArray, pa.ChunkedArray]
+    column: pa.ChunkedArray,
+    field: pa.Field,
+    kind: pa.Field,
+    *,
+    old: tuple[pa.ChunkedArray, pa.ChunkedArray],
+    verb: str,
 ) -> pa.ChunkedArray:
     """The values in the field's type.  A value of JSON that the expression left alone stays as it is stored."""
     values = typed_inside(column, kind).combine_chunks()
@@ -110,7 +140,7 @@ def _in_field(
         first, _, _ = str(error).partition("\n")
         advice = "SQL cannot set it" if pa.types.is_duration(field.type) else "cast it"
         raise InvalidInput(
-            f"UPDATE: field {field.name!r} is {field.type}, and does not take the new value: {first}; {advice}"
+            f"{verb}: field {field.name!r} is {field.type}, and does not take the new value: {first}; {advice}"
         ) from error
     if is_json(field):
         stored, shown = (one.combine_chunks() for one in old)

@@ -201,6 +201,7 @@ def run_sql(world: World, store: RightsStore) -> None:
     for number in range(17):
         execute(lake, f"INSERT INTO p (k, who) VALUES ({200 + number}, 'zoe')")
     execute(lake, "UPDATE p SET who = 'max' WHERE k = 200")
+    execute(lake, "MERGE INTO p USING (SELECT 201 AS k) s USING (k) WHEN MATCHED THEN UPDATE SET who = 'ida'")
     execute(lake, "DELETE FROM p WHERE who = 'bob'")
     assert {200, 2} & {*keys_in(world)} == {200}
     execute(lake, "TRUNCATE p")

@@ -112,7 +112,9 @@ def _get(parser: ArgumentParser) -> None:
 
 
 def _query(parser: ArgumentParser) -> None:
-    parser.add_argument("sql", metavar="SQL", help="one SELECT, INSERT, UPDATE, DELETE or TRUNCATE")
+    parser.add_argument(
+        "sql", metavar="SQL", help="one SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE AS"
+    )
     add_files(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--at", metavar="TIME", help="read all pools as they were at a time (ISO 8601)")

@@ -20,7 +20,8 @@ from log_lake.lake.results import PendingLoad
 from log_lake.lake.view import View
 from log_lake.sql_writes import StatementResult, execute
 from log_lake.sql_writes.run import _Work
-from log_lake.sql_writes.statement import ChangeTarget, Update, parsed
+from log_lake.sql_writes.statement import Update, parsed
+from log_lake.sql_writes.text import ChangeTarget
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.engine import SQL_LIMITS
 from log_lake.system_tables.stopping import QueryStop

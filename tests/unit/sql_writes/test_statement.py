@@ -5,8 +5,19 @@ from __future__ import annotations
 import pytest
 
 from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
 from log_lake.sql_writes import is_write
-from log_lake.sql_writes.statement import ChangeStatement, ChangeTarget, Delete, Insert, Update, parsed
+from log_lake.sql_writes.create_statement import Create
+from log_lake.sql_writes.merge_statement import (
+    DeleteRecord,
+    InsertRecord,
+    Merge,
+    MergeClause,
+    MergeWhen,
+    SetFields,
+)
+from log_lake.sql_writes.statement import ChangeStatement, Delete, Insert, Update, parsed
+from log_lake.sql_writes.text import ChangeTarget
 
 LOGS = ChangeTarget("logs", "main")
 
@@ -36,6 +47,39 @@ MEANINGS: list[tuple[str, ChangeStatement]] = [
     ("insert into logs by name (select 1 as ts)", Insert(LOGS, "(select 1 as ts)", None)),
     ('insert into logs ("values", "with") select 1, 2', Insert(LOGS, "select 1, 2", ("values", "with"))),
     ("delete from logs; -- done", Delete(LOGS, None)),
+    (
+        "create table if not exists logs as (select 1 as ts) order by ts desc",
+        Create(
+            LOGS, PoolKey.parse("ts:desc"), "append", "(select 1 as ts) order by ts desc", if_missing=True
+        ),
+    ),
+    (
+        "create table logs (primary key (a, b)) as with q as (select 1) from q",
+        Create(LOGS, PoolKey.parse("a,b"), "upsert", "with q as (select 1) from q", if_missing=False),
+    ),
+    (
+        "merge into logs as t using (select 1 as k) s on t.k = s.k and (t.a or s.b) when matched and case when t.x "
+        "then s.y end then update set a = case when s.a then 1 end, b = f(s.b, 2) when not matched by source then "
+        'delete when not matched then insert (k, "A") values (s.k, g(1, 2))',
+        Merge(
+            LOGS,
+            "t",
+            "(select 1 as k) s",
+            "s",
+            "t.k = s.k and (t.a or s.b)",
+            (
+                MergeClause(
+                    MergeWhen.MATCHED,
+                    "case when t.x then s.y end",
+                    SetFields((("a", "case when s.a then 1 end"), ("b", "f(s.b, 2)"))),
+                ),
+                MergeClause(MergeWhen.NOT_BY_SOURCE, "", DeleteRecord()),
+                MergeClause(MergeWhen.NOT_MATCHED, "", InsertRecord((("k", "s.k"), ("A", "g(1, 2)")))),
+            ),
+            (("k", "k"),),
+            frozenset({"t", "s", "k", "a", "b", "x", "y"}),
+        ),
+    ),
     (
         "insert into logs (ts) with q as (select 1 as a) select a from q",
         Insert(LOGS, "with q as (select 1 as a) select a from q", ("ts",)),
@@ -69,10 +113,35 @@ REFUSED = [
     ("truncate a, b", "name one pool"),
     ("delete from a; delete from b", "2 statements; write one"),
     (
-        "merge into a using b on a.k = b.k when matched then delete",
-        "MERGE is not done. An upsert pool does it",
+        "merge into a using b on a.k = b.k when matched then insert (k) values (1)",
+        "WHEN MATCHED THEN INSERT is not",
     ),
-    ("create table a as select 1", "lake create NAME --key FIELD"),
+    (
+        "merge into a using b on a.k = b.k when not matched then delete",
+        "WHEN NOT MATCHED THEN DELETE is not done",
+    ),
+    ("merge into a using b on a.k = b.k when not matched then insert values (1)", "name them, INSERT (a, b)"),
+    ("merge into a using b on a.k = b.k when matched then update", "say which fields"),
+    ("merge into a using b on a.k = b.k when not matched by source then update set *", "name fields"),
+    (
+        "merge into a using b on a.k = b.k when matched then delete returning *",
+        "the clause RETURNING is not done",
+    ),
+    (
+        "merge into a using b on a.k in (select 1) when matched then delete",
+        "a condition: a query is not done",
+    ),
+    ("merge into a using b on a = b when matched then delete", "'a' is a whole record; name its fields"),
+    ("merge into a using a on true when matched then delete", "are both called 'a'"),
+    ("merge into a using (select 1) on true when matched then delete", "write USING (SELECT ...) AS NAME"),
+    ("merge into a using b on true when matched then update set x = 1, x = 2", "field 'x' is set twice"),
+    ("merge into a using b on true when not matched then insert (x, x) values (1, 2)", "is named twice"),
+    ("merge into a using b on true when not matched then insert (x, y) values (1)", "1 values"),
+    (
+        "merge into a using b on true when matched then update set x = (select 1)",
+        "SET x: a query is not done",
+    ),
+    ("create table a as select 1", "CREATE: a pool needs a key"),
     ("drop table a", "lake drop NAME"),
     ("alter table a add column b int", "other changes are commands"),
     ("delete from logs where", "SQL: "),

@@ -1,0 +1,150 @@
+"""The text of a statement, cut at its tokens; and the checks that its clauses share.  Pure.
+
+A clause stays the text that the user wrote, because DuckDB and the lake's own conditions read it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import Token, TokenType, exp
+
+from lake_core.errors import InvalidInput
+
+_OPENS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
+_CLOSES = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
+
+_WHOLE: dict[type[Any], str] = {
+    exp.Query: "a query",
+    exp.Window: "a window function",
+    exp.AggFunc: "an aggregate",
+    exp.Unnest: "UNNEST",
+    exp.Explode: "UNNEST",
+    exp.Star: "*",
+}
+"""What a value of one record cannot come from."""
+
+
+@dataclass(frozen=True)
+class ChangeTarget:
+    """The pool that a statement changes, and the branch of it."""
+
+    pool: str
+    branch: str
+
+
+@dataclass(frozen=True)
+class StatementText:
+    """Some neighbouring tokens of a statement.  Cuts are made only outside of parentheses and of CASE ... END."""
+
+    sql: str
+    tokens: Sequence[Token]
+
+    def __str__(self) -> str:
+        """The text as the user wrote it."""
+        return self.sql[self.tokens[0].start : self.tokens[-1].end + 1].strip() if self.tokens else ""
+
+    def cut(self, kind: TokenType) -> tuple[StatementText, StatementText | None]:
+        """What stands before and after the first token of a kind; None without such a token."""
+        at = next(self._outer(kind), None)
+        if at is None:
+            return self, None
+        return self._part(0, at), self._part(at + 1, len(self.tokens))
+
+    def split(self, kind: TokenType) -> list[StatementText]:
+        """What stands between the tokens of a kind."""
+        places = [*self._outer(kind)]
+        begins, ends = [0, *(at + 1 for at in places)], [*places, len(self.tokens)]
+        return [self._part(begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+    def after(self, kind: TokenType) -> StatementText:
+        """What stands after the first token of a kind; nothing without one."""
+        _, rest = self.cut(kind)
+        return rest or self._part(0, 0)
+
+    @property
+    def inside(self) -> StatementText:
+        """What stands between the first token and the last, such as a pair of parentheses."""
+        return self._part(1, len(self.tokens) - 1)
+
+    def _part(self, begin: int, end: int) -> StatementText:
+        return StatementText(self.sql, self.tokens[begin:end])
+
+    def _outer(self, kind: TokenType) -> Any:
+        depth = 0
+        for at, token in enumerate(self.tokens):
+            depth -= token.token_type in _CLOSES
+            if not depth and token.token_type == kind:
+                yield at
+            depth += token.token_type in _OPENS
+
+
+def assigned(text: StatementText, sets: Sequence[Any], *, verb: str) -> tuple[tuple[str, str], ...]:
+    """The fields and expressions of a SET, as text and as sqlglot's trees.  Raises InvalidInput."""
+    names = []
+    for one in sets:
+        if not (isinstance(one, exp.EQ) and isinstance(one.this, exp.Column)):
+            raise InvalidInput(f"{verb}: SET {one.sql('duckdb')}: write FIELD = EXPRESSION")
+        if len(one.this.parts) > 1:
+            raise InvalidInput(
+                f"{verb}: SET {one.this.sql('duckdb')}: name a whole field; struct_update(...) changes one inside"
+            )
+        check_of_record(one.expression, f"{verb}: SET {one.this.name}")
+        names.append(one.this.name)
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidInput(f"{verb}: field {doubled[0]!r} is set twice")
+    values = [str(one.after(TokenType.EQ)) for one in text.split(TokenType.COMMA)]
+    if len(values) != len(names) or not all(values):
+        raise InvalidInput(f"{verb}: write SET FIELD = EXPRESSION, and a comma between two of them")
+    return tuple(zip(names, values, strict=True))
+
+
+def check_of_record(tree: Any, what: str) -> None:
+    """Raises InvalidInput if an expression takes more than the fields of its own record."""
+    for kind, words in _WHOLE.items():
+        if tree.find(kind):
+            raise InvalidInput(
+                f"{what}: {words} is not done; an expression takes the fields of its own record"
+            )
+
+
+def refuse_others(tree: exp.Expression, done: set[str]) -> None:
+    """Raises InvalidInput for a clause of a tree that is not among those that are done."""
+    for name, value in tree.args.items():
+        if value and name not in done:
+            kind = type(tree).__name__.removesuffix("Table").upper()
+            raise InvalidInput(
+                f"{kind}: the clause {name.replace('_', ' ').strip().upper()} is not done; leave it out"
+            )
+
+
+def target_of(table: Any, *, may_be_named: bool = False) -> ChangeTarget:
+    """The pool and branch that a table names; with an alias only if it `may_be_named`.  Raises InvalidInput."""
+    if not isinstance(table, exp.Table) or table.args.get("db") or table.args.get("joins"):
+        raise InvalidInput('SQL: change one pool, by its name: "NAME" or "NAME@BRANCH"')
+    if table.args.get("alias") and not may_be_named:
+        raise InvalidInput(f"SQL: leave out the alias {table.alias!r} of the pool")
+    for clause, value in table.args.items():  # without a sample or a version all records would be changed
+        if value and clause not in ("this", "alias"):
+            word = clause.replace("_", " ").upper()
+            raise InvalidInput(
+                f"SQL: the clause {word} beside the name of the pool is not done; leave it out"
+            )
+    if not isinstance(table.this, exp.Identifier):
+        raise InvalidInput('SQL: change a pool, by its name: "NAME" or "NAME@BRANCH"')
+    name: str = table.name
+    pool, _, branch = name.partition("@")
+    if ":" in name or pool == "lake":
+        raise InvalidInput(f'SQL: "{name}" is a table of the lake, which no statement changes')
+    return ChangeTarget(pool, branch or "main")
+
+
+def first_line(error: Exception) -> str:
+    """What sqlglot says of a statement that it cannot read, as one line."""
+    if unclosed := re.match("Missing (['\"]) from ", str(error.__cause__)):
+        return f"a {unclosed[1]} is not closed; add another one where the text or name ends"
+    text = re.sub("\x1b\\[[0-9;]*m", "", str(error)).partition("\n")[0].strip()
+    return text or type(error).__name__
