@@ -1,9 +1,9 @@
-"""Converts statistics of the lake to bounds of Iceberg: for each column of an object, values at or below and at
-or above all its values.
+"""Converts statistics of the lake to bounds of Iceberg.  The lower bound of a column is at or below all its values
+in an object, the upper bound at or above them.
 
-The lake stores bounds in the encoding of keys, with long texts cut.  Iceberg wants its own bytes of a value, and
-texts of whole characters.  Doubles and floats get no upper bound: Spark treats NaN as greater than every number,
-but neither statistics of the lake nor bounds of Iceberg include NaN.  Pure.
+The lake stores bounds in the encoding of keys, with long texts cut.  Iceberg wants its own bytes of a value,
+and texts of whole characters.  Doubles and floats get no upper bound: Spark treats NaN as greater than every
+number, but neither statistics of the lake nor bounds of Iceberg include NaN.  Pure.
 """
 
 from __future__ import annotations
@@ -48,12 +48,16 @@ def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
 
 
 def _beginning(cut: bytes) -> bytes:
-    """What a text or bytes begin with, of an encoding without its end; a last 0 may be half of a sign."""
+    """Returns the beginning of a text or of bytes, from an encoding without its end.
+
+    A final 0 byte is left out, because it may be half of an escape of two bytes.
+    """
     return cut[1:].removesuffix(b"\0").replace(b"\0\xff", b"\0")
 
 
 def _above_text(begins: bytes) -> bytes | None:
-    """The text after all that begin with these bytes, cut to characters; None if there is none."""
+    """Returns a text that is greater than all texts with this beginning, in whole characters; None if there is
+    none."""
     characters = begins.decode(errors="ignore")
     while characters:  # bounded by its length
         after = ord(characters[-1]) + 1
@@ -70,7 +74,7 @@ def _above_bytes(begins: bytes) -> bytes | None:
 
 
 def _bytes(kind: T.PrimitiveType, value: Value) -> bytes:
-    """A value in Iceberg's bytes."""
+    """Returns a value in Iceberg's encoding."""
     if isinstance(value, Instant):
         value = value[1] * 1_000_000 + value[2] // 1_000
     elif isinstance(kind, T.FloatType | T.DoubleType):

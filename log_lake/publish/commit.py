@@ -1,7 +1,7 @@
-"""Stores a table's files: creates each once; creates the metadata, which only one publisher can; sets the hint;
-deletes leftovers.
+"""Stores the files of a table, each once, then the metadata, then the hint; at last deletes leftovers.
 
-The files that the metadata names are created before it, under names that no other publisher uses.
+All files that the metadata names are created before the metadata, under names that no other publisher uses.
+Only one publisher can create the metadata of a number.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def create_file(place: Place, location: str, data: bytes) -> None:
 
 
 def commit_metadata(place: Place, number: int, text: bytes) -> bool:
-    """Creates the metadata of this number; returns whether this publisher did.  Raises Unavailable if it is
-    unknown."""
+    """Creates the metadata of this number; returns whether this publisher created it.  Raises Unavailable if that
+    is unknown."""
     name = place.metadata(number)
     created = place.store.create(name, text)
     if created is Created.UNKNOWN:
@@ -64,7 +64,7 @@ def commit_metadata(place: Place, number: int, text: bytes) -> bool:
 def point_hint(place: Place) -> None:
     """Sets the hint to the newest metadata, even if another publisher sets it at the same time.
 
-    A publisher looks again after each write, so the last write of all names the newest metadata.
+    Each publisher looks for newer metadata after its write, so the last write of all names the newest metadata.
     """
     while (newest := published_at(place)) is not None and newest.number != hinted(place):
         place.store.put(place.hint, str(newest.number).encode(), durable=True)

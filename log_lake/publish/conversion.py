@@ -42,7 +42,7 @@ _NEAREST: dict[pa.DataType, pa.DataType] = {
 
 
 def as_text(schema: pa.Schema) -> pa.Schema:
-    """The fields, those that Iceberg cannot express with their types in the table."""
+    """Returns the fields; those that Iceberg cannot express have their types of the table."""
     return pa.schema([_of_table(column) for column in schema])
 
 
@@ -56,7 +56,7 @@ def _of_table(column: pa.Field) -> pa.Field:
 
 
 def texts_of(schema: pa.Schema, columns: pa.Schema) -> frozenset[str]:
-    """The columns that are text in the table only; so they have another order."""
+    """Returns the columns that are text only in the table; their order differs from that in the pool."""
     return frozenset(column.name for column in columns if _is_text_of(schema.field(column.name), column))
 
 
@@ -65,10 +65,11 @@ def _is_text_of(field: pa.Field, column: pa.Field) -> bool:
 
 
 def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]) -> bool:
-    """Whether readers of Iceberg could not read an object as the table's columns; `texts` are those that are text.
+    """Returns whether readers of Iceberg could not read an object as the table's columns.
 
-    They open no object with a field that they do not know, also if the table leaves it out.  A text of a field
-    that has other kinds elsewhere is JSON in the table.
+    `texts` are the columns that are text only in the table.  Readers open no object that has a field of a type
+    that they do not know, even if the table leaves the field out.  If a field is text in this object and has
+    other types in other objects, its texts are JSON in the table.
     """
     return any(
         fault_of(field)
@@ -81,7 +82,8 @@ def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]
 def copied_file(
     plan: ScanPlan, view: View, columns: pa.Schema, names: KeyNames, place: Place, *, location: str
 ) -> DataFile | None:
-    """Writes what the table shows of an object as a file at the location; None if it shows no record of it.
+    """Writes what the table shows of an object as a file at the location; returns None if it shows no record of
+    it.
 
     `plan` reads these columns of the references to one object.  Raises InvalidInput for a value that its column
     cannot have, ObjectMissing, Corrupt, Unavailable.
@@ -107,7 +109,7 @@ def _tables(tables: Iterator[pa.Table], columns: pa.Schema, *, pool_name: str) -
 
 
 def _converted(values: pa.ChunkedArray, field: pa.Field, column: pa.Field, pool_name: str) -> pa.ChunkedArray:
-    """Values of a field as the table's column has them."""
+    """Returns the values of a field, converted to the type of the table's column."""
     if _is_text_of(field, column):
         texts = shown(values, field)
         if is_json(field) or pa.types.is_nested(field.type):

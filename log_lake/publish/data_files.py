@@ -20,7 +20,8 @@ from log_lake.publish.metadata import Layout
 from log_lake.publish.positions import FILE_PATH_ID
 
 MAX_COUNTED = 100
-"""Columns with statistics in each description; a description is read for every query.  Iceberg writes as many."""
+"""Columns with statistics in each description, which is read for every query.  Iceberg writes the same
+number."""
 
 
 def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, layout: Layout) -> DataFile:

@@ -34,7 +34,7 @@ from lake_core.values.types import is_json, show_type
 RESERVED = frozenset(
     {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
 )
-"""Names that readers of Iceberg give to columns of their own."""
+"""Names that readers of Iceberg use for columns that they add."""
 
 
 _OR_TEXT = ", or publish it converted (lake set {} publish.types=text)"
@@ -156,7 +156,7 @@ def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_n
 
 
 def reads_as(stored: pa.Field, column: pa.Field) -> bool:
-    """Whether readers of Iceberg give the stored values as the column's."""
+    """Returns whether readers of Iceberg read the stored values as values of the column."""
     if is_json(stored):
         return False
     from_, to = stored.type, column.type

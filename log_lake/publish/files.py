@@ -59,10 +59,11 @@ def files_before(
     *,
     at: Callable[[str], str],
 ) -> Before:
-    """The files of the previous table that may be reused; `at` gives the location of the pool's object of an id.
+    """Returns the files of the previous table that may be reused; `at` gives the location of the pool's object of
+    an id.
 
-    None may if a column got a wider type, or if readers no longer find a key field by its own name.  Raises
-    Corrupt if the table names a file that is neither an object of the pool nor one of its own.
+    None may be reused if a column got a wider type, or if readers no longer find a key field by its own name.
+    Raises Corrupt if the table names a file that is neither an object of the pool nor a file of the table.
     """
     if before is None or is_promoted(before, layout) or lost_names(before, layout):
         return Before()
@@ -89,7 +90,8 @@ def location_of_object(view: View, object_id: str) -> str:
 
 @dataclass(frozen=True)
 class Described:
-    """An object of the table: its description, that of its deletes if it has any, and whether these are new."""
+    """An object of the table: its description, the description of its deletes if it has any, and whether these are
+    new."""
 
     data: DataFile
     deletes: DataFile | None
@@ -154,7 +156,8 @@ class Describing:
         return Described(new, hides, is_new=data is None, has_new_deletes=True)
 
     def _copy(self, rule: ObjectRule) -> Described | None:
-        """The copy of an object with converted columns, that of the previous table if it is the same."""
+        """Returns the copy of an object with converted columns; the copy of the previous table if it is the
+        same."""
         what = f"{rule.digest(self.view.state.lifts)} {self.columns}"
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
         named = self.place.location_of(copy_prefix(rule.object, digest))
@@ -168,7 +171,7 @@ class Describing:
 
     @cached_property
     def _plan(self) -> ScanPlan:
-        """The scan of all objects; each copy takes its part."""
+        """Returns the scan of all objects; each copy uses its part of it."""
         return self.view.plan(columns=self.columns.names)
 
     @cached_property
@@ -201,7 +204,8 @@ def manifests_of(
     snapshot_id: int,
     id: str,
 ) -> tuple[list[MemoryFile], list[ManifestFile], str]:
-    """The new manifests of the table, not stored yet; all its manifests; and the location of their list.
+    """Returns the new manifests of the table, which the caller stores; all its manifests; and the location of
+    their list.
 
     `id` is in the names of the new ones.
     """

@@ -11,16 +11,16 @@ from log_lake.publish.place import BESIDE, place_of
 from log_lake.publish.published import Published, published_at
 
 MAX_COUNTED = 1_000
-"""The most transactions to count; a greater lag is shown as "at least" this many.  Each may be a request of
-the store."""
+"""The most transactions that are counted.  A greater lag is shown as "at least" this many, because each may cost a
+request to the store."""
 
 
 @dataclass(frozen=True)
 class Lag:
     """A published table, and its lag behind the branch.
 
-    `transactions`: how many the branch has beyond it, counted up to `MAX_COUNTED`.  `seconds`: the time from the
-    published transaction to the newest.
+    `transactions`: how many transactions of the branch the table does not show, counted up to `MAX_COUNTED`.
+    `seconds`: the time from the published transaction to the newest.
     """
 
     published: Published
@@ -30,7 +30,7 @@ class Lag:
 
     @property
     def uncounted(self) -> bool:
-        """Whether there may be more transactions."""
+        """Whether there may be more transactions than were counted."""
         return self.transactions >= MAX_COUNTED
 
 

@@ -1,7 +1,8 @@
-"""The lists of files of a published table: manifests.  Only changed files are written again.
+"""Manifests, the lists of files of a published table.  Only those that changed are written again.
 
-A manifest whose files are all in the new table stays as it is.  One that lost files is written again with the rest.
-New files go into a new one.  If there are many, all become few, since a reader opens each.
+A manifest whose files are all in the new table stays as it is.  One that lost files is written again with the
+files that are left.  New files go into a new manifest.  If there are too many manifests, all are written again
+as few, because a reader opens each.
 """
 
 from __future__ import annotations
@@ -31,14 +32,15 @@ from log_lake.loading.expansion import Expansion
 from log_lake.loading.formats.avro_container import open_container
 
 MAX_MANIFESTS = 32
-"""Manifests of one content in a table; beyond it, all are written as few."""
+"""Manifests of one content in a table.  If there are more, all are written again as few."""
 
 MAX_ENTRIES = 8_192
 """Files in one manifest, which a reader decodes as a whole: about 2 MB."""
 
 MAX_FREE = 256 << 20
-"""Bytes that a list of manifests, or a manifest, may always hold; beyond them, a hundred times its size.  Of
-`MAX_ENTRIES` files each has 32 KB.  Kilobytes of crafted Avro would take all memory of the process."""
+"""Bytes that a manifest or a list of manifests may always have when unpacked.  Above this, a hundred times its
+stored size is the limit.  So each of `MAX_ENTRIES` files has 32 KB.  Without a limit, kilobytes of crafted Avro
+could fill the memory of the process."""
 
 FORMAT = 2
 """Version of Iceberg's format (decision 92)."""
@@ -70,7 +72,7 @@ class MemoryFile(OutputFile, InputFile):
 
 
 class _Written(io.BytesIO):
-    """Bytes that become those of the file when it is closed."""
+    """A buffer whose bytes become those of the file when it is closed."""
 
     def __init__(self, file: MemoryFile) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class _Written(io.BytesIO):
 
 
 class _DeletesWriter(ManifestWriterV2):
-    """A manifest of files of deletes, which pyiceberg reads and does not write."""
+    """Writes a manifest of files of deletes, which pyiceberg can read but not write."""
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
@@ -98,7 +100,7 @@ _WRITERS = {ManifestContent.DATA: ManifestWriterV2, ManifestContent.DELETES: _De
 
 @dataclass(frozen=True)
 class Listed:
-    """A manifest and the files in it."""
+    """A manifest, with the files that it lists."""
 
     manifest: ManifestFile
     entries: tuple[ManifestEntry, ...]
@@ -116,10 +118,10 @@ class Files:
         self._read = read
 
     def new_input(self, location: str) -> InputFile:
-        """The file at a location, in the form that pyiceberg wants.
+        """Returns the file at a location, in the form that pyiceberg wants.
 
-        pyiceberg's decoder reads beyond the end of a damaged file, and then the process ends.  So fastavro,
-        which checks the end, reads the file first, and raises.  Both get the blocks uncompressed, in bounded
+        pyiceberg's decoder reads beyond the end of a damaged file, which ends the process.  So fastavro, which
+        checks the end, reads the file first, and raises.  Both get the blocks uncompressed, with a limit of
         size.
         """
         data = self._read(location)

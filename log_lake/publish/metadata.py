@@ -25,11 +25,11 @@ from log_lake.publish.published import NAME_MAPPING, READ_ONLY
 from log_lake.publish.schema import ids_of, name_mapping, names_inside, sort_order, table_schema
 
 MAX_LOG = 100
-"""Earlier metadata files that the newest names, and schemas that it keeps."""
+"""Earlier metadata files that the newest one names; also the number of schemas that it keeps."""
 
 
 def parsed(text: bytes) -> TableMetadataV2:
-    """The metadata of the bytes."""
+    """Decodes the metadata of a table."""
     metadata: TableMetadataV2 = TableMetadataUtil.parse_raw(text.decode())
     return metadata
 
@@ -54,7 +54,7 @@ class Layout:
 
     @cached_property
     def inside(self) -> frozenset[str]:
-        """The readers' names for the fields inside records, lists and maps."""
+        """The names that readers use for fields inside records, lists and maps."""
         return names_inside(self.mapping)
 
 
@@ -169,5 +169,6 @@ def next_sequence(before: TableMetadataV2 | None) -> int:
 
 
 def _table_id(location: str) -> uuid.UUID:
-    """The id of the table at a location that has none yet: two first publishers give it the same."""
+    """Returns the id of a new table, computed from its location, so that two first publishers give it the
+    same id."""
     return uuid.UUID(bytes=hashlib.sha256(location.encode()).digest()[:16], version=4)

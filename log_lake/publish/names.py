@@ -26,17 +26,17 @@ from log_lake.objects.containers.stored_names import renamed, stored_names
 
 @dataclass(frozen=True)
 class KeyNames:
-    """By field: the key fields that have another name in the table; and the names of key fields in objects."""
+    """The names of key fields in the table and in objects; `table`: by field, its name in the table if that differs."""
 
     key: PoolKey
     table: Mapping[str, str] = field(default_factory=dict)
 
     def of_table(self, name: str) -> str:
-        """The name in the table of a field of the pool."""
+        """Returns the name that a field of the pool has in the table."""
         return self.table.get(name, name)
 
     def of_pool(self) -> dict[str, str]:
-        """By column of the table with another name: its field in the pool."""
+        """Returns, for each column of the table whose name differs, its field in the pool."""
         return {column: name for name, column in self.table.items()}
 
     def columns(self, schema: pa.Schema) -> pa.Schema:
@@ -48,12 +48,12 @@ class KeyNames:
         return renamed(schema, stored_names(schema.names, self.key))
 
     def fields(self, schema: pa.Schema) -> dict[str, str]:
-        """By column of an object with these fields that has another name: its field."""
+        """Returns the fields of an object's columns whose names differ, by the name of the column."""
         return {column: name for name, column in stored_names(schema.names, self.key).items()}
 
 
 def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:
-    """The names in a table with these fields."""
+    """Returns the names of the key's fields in a table that has these columns, and in objects."""
     own = [column for column in columns if column.name in key.names and "." in column.name]
     paths = [path for column in columns if column not in own for path in inside(column, ())]
     taken = {".".join(path).casefold() for path in paths}
@@ -100,7 +100,7 @@ def parts_of(kind: pa.DataType) -> list[pa.Field]:
 
 
 def paths_of(column: T.NestedField, above: Path) -> Iterable[tuple[Path, tuple[int, T.IcebergType]]]:
-    """Path, id and type of a table's column and of all fields inside it."""
+    """Yields the path of a table's column and of each field inside it, with its id and type."""
     path = (*above, column.name)
     yield path, (column.field_id, column.field_type)
     kind = column.field_type

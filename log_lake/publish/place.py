@@ -19,7 +19,7 @@ from log_lake.stores.guard import guarded
 
 ICEBERG = "iceberg"
 BESIDE = "beside"
-"""Stands for the place beside the pool's objects, in the setting and as the default."""
+"""The value of the setting, and the default, for the place beside the pool's objects."""
 
 _READERS = {"s3a": "s3", "gcs": "gs"}
 
@@ -76,7 +76,8 @@ def _kind(uri: str) -> str:
 
 
 def location_of(store: Store, name: str) -> str:
-    """The location of an object or folder of a store.  Raises InvalidInput if readers cannot reach it."""
+    """Returns the location of an object or folder of a store, as readers name it.  Raises InvalidInput if they
+    cannot reach it."""
     scheme, sign, rest = store.uri.partition("://")
     if sign and scheme == "memory":
         raise InvalidInput(

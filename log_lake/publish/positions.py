@@ -1,11 +1,12 @@
-"""Finds the positions of an object's hidden records with the lake's own reader, and writes them into a file of
+"""Finds the positions of an object's hidden records with the lake's own reader, and writes them as a file of
 deletes.
 
-It reads the object in its order, only the columns that decide: those of the key, of conditions, and of delete
-markers. Each record gets its position.  Then the references are clipped and the tombstones applied as in a scan;
-records that do not remain are hidden.
+It reads the object from its beginning, and only the columns that decide what is hidden: those of the key, of
+conditions, and of delete markers.  Each record gets its position.  Then the references are clipped and the
+tombstones applied as in a scan.  The records that do not remain are hidden.
 
-The file of deletes has Iceberg's form: Parquet, in each row the object's location and a position, ascending.
+The file of deletes has Iceberg's form: Parquet, with the object's location and a position in each row,
+ascending.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from log_lake.reading.revision import Revision
 from log_lake.reading.scan import with_markers
 
 POSITION = "_position"
-"""The column of positions while an object is read; no field of the reading has the name."""
+"""The column of positions while an object is read.  No field that is read has this name."""
 
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545
 """The ids that Iceberg reserves for the two columns of a file of deletes."""
@@ -73,7 +74,7 @@ def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, sto
 def _reading(
     revision: Revision, store: Store, references: list[Reference], conditions: tuple[str, ...]
 ) -> ReferenceReading:
-    """The reading of an object: the columns that decide which records are live."""
+    """Returns a reading of the columns that decide which records are live."""
     rule, schema = revision.rule, revision.schema
     names = [*revision.key.names, *conditions, *([DELETED] if rule.kind == "upsert" else [])]
     columns = pa.schema([schema.field(name) for name in dict.fromkeys(names) if name in schema.names])
@@ -89,7 +90,8 @@ def _reading(
 
 
 def _clipped(table: pa.Table, reference: Reference, revision: Revision) -> tuple[int, int]:
-    """The first record of the reference in a table of its object, and the first one beyond it."""
+    """Returns the positions of the reference's first record and of the first record after it, in a table of its
+    object."""
     if not revision.key.fields:
         return 0, table.num_rows
     return (

@@ -1,12 +1,12 @@
-"""Finds the table that is published at a place: the one whose metadata has the greatest number.
+"""Finds the table that is published at a place: the metadata with the greatest number.
 
 The hint names a number that exists.  A publisher that was killed before it wrote the hint may have left a
-greater number, which then counts.  If the hint is missing, a listing finds the number.  Reading needs no package
-of Iceberg.
+greater number, which then counts.  If the hint is missing, a listing finds the number.  Reading needs no
+package of Iceberg.
 
-Other programs follow what the metadata names, and pyiceberg takes its properties for settings of the client.  The
-writers of a pool can forge it.  So metadata that names another place than its own, or that has a property that the
-lake does not write, is Corrupt (decision 422).
+Other programs open what the metadata names, and pyiceberg takes its properties for settings of the client.  The
+writers of a pool can forge the metadata.  So metadata is Corrupt if it names another place than its own, or has
+a property that the lake does not write (decision 422).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
 """Totals of a snapshot, as Iceberg names them."""
 
 DAMAGED, ADVICE = "damaged, or of a table that the lake did not publish", "publish to another folder"
-"""The fault of a table that cannot be read, and what to do."""
+"""The fault of a table that cannot be read, and what the user can do."""
 
 MAX_NUMBER = 10**9
-"""The greatest number of metadata that a publication may follow.  No table is published so often, and a hint whose
-number had more digits than one may have would be written without end."""
+"""The greatest number of metadata that a publication may follow.  No table is published so often.  Without this
+limit, a forged hint could make every later name longer."""
 
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
@@ -47,7 +47,8 @@ TYPES = "lake.types"
 """A property of a table whose fields are converted: the setting `publish.types`; absent if none is."""
 
 READ_ONLY = {"gc.enabled": "false"}
-"""No program of Iceberg may delete files of the table: the objects are the lake's."""
+"""The property that forbids programs of Iceberg to delete files of the table, because the objects are the
+lake's."""
 
 
 class _Snapshot(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ def _listed(place: Place) -> int:
 
 
 def described(place: Place, number: int, text: bytes) -> Published:
-    """What a metadata says.  Raises PublishedElsewhere, Corrupt."""
+    """Returns what the metadata with this number says.  Raises PublishedElsewhere, Corrupt."""
     with decoding(f"{place.location}: metadata {number}", DAMAGED, advice=ADVICE):
         decoded = JSON.of(_Metadata).decode(text)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
@@ -160,7 +161,8 @@ def described(place: Place, number: int, text: bytes) -> Published:
 
 
 def _check_own(metadata: _Metadata, place: Place) -> None:
-    """Raises Corrupt if the metadata leads its readers elsewhere, or sets something for them."""
+    """Raises Corrupt if the metadata names a file of another place, or has a property that the lake does not
+    write."""
     files = [*(one.manifest_list for one in metadata.snapshots), *(one.file for one in metadata.earlier)]
     check_files(files, place.location_of("metadata/"))
     if metadata.statistics or metadata.partition_statistics:

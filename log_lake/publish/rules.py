@@ -1,17 +1,17 @@
-"""Which objects a published table has, and by which rule records of each are hidden; pure.
+"""Decides which objects a published table has, and by which rule records of each are hidden; pure.
 
-Readers of a table merge nothing: its rows are the records of its objects, without those at hidden positions.  So
-a table can express
+Readers of a table do not merge records: its rows are the records of its objects, without those at hidden
+positions. So a table can express these pools and parts of pools:
 
-| of the pool | how |
+| pool, or part of it | how |
 |---|---|
-| append | each object on its own, however many overlap |
+| append | each object alone, however many overlap |
 | upsert, aggregate | only objects that overlap no other, because readers of a table combine no records |
 | clipped references, tombstones, age-off, delete markers | hidden positions (`positions`) |
 
 The rule of an object is the references to it, each with the tombstones that may hide records of it.  The same
-rule hides the same records, because objects never change.  So the name of the file of deletes has the rule's
-digest.  If a publication finds the same rule as the previous one, it reads nothing.
+rule hides the same records, because objects never change.  So the name of the file of deletes contains the
+rule's digest.  If the previous publication had the same rule, nothing is read.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class ObjectRule:
         return self.references[0].object
 
     def digest(self, lifts: Lifts) -> str:
-        """A digest that names the rule; `lifts` are those that the references name."""
+        """Returns a digest of the rule.  `lifts`: the lifts that the references name; a lift gives the records of
+        a merge a new age."""
         parts = [
             (r.object, r.low, r.high, r.seq, r.oldest, [(b, lifts[b].writes) for b in r.lifts])
             for r in self.references
@@ -66,11 +67,10 @@ class ObjectRule:
 
 
 def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
-    """By id, in key order: the rule of each object of the table.  Without `ages`, aged-off records are not
-    hidden.
+    """Returns the rule of each object of the table, by its id, in key order.
 
-    Raises InvalidInput if records of several objects would have to be combined, or if an object is not Parquet or
-    lies in the journal.
+    Without `ages`, aged-off records are not hidden.  Raises InvalidInput if records of several objects would
+    have to be combined, or if an object is not Parquet or is inlined in the journal.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"

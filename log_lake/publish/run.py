@@ -76,9 +76,9 @@ class PublishResult:
     """The result of a publication.
 
     `outcome`: `published`; `unchanged`, if the table already showed this version; `lost`, if another publisher
-    was faster. `number` and `version` are those of the table that is there now.  `objects` and `delete_files`
-    count all files of the table, `added` and `added_deletes` those that this publication wrote.  `records` is
-    the number of records that the table shows, `hidden` that of the others.
+    was faster.  `number` and `version` are those of the table that is there now.  `objects` and `delete_files`
+    count all files of the table, `added` and `added_deletes` those that this publication wrote.  `records`
+    counts the records that the table shows, `hidden` the records that are only in its objects.
     """
 
     pool: str
@@ -141,7 +141,8 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
 
 
 def _found(place: Place) -> tuple[PublishedElsewhere | None, Published | None]:
-    """The table at the place; or that of another place, which is there because the lake was moved."""
+    """Returns the table at the place; or a table of another place, which is there because the lake was
+    moved."""
     try:
         return None, published_at(place)
     except PublishedElsewhere as moved:
@@ -173,17 +174,17 @@ class _Publisher:
 
     @property
     def types(self) -> str:
-        """How fields are published that Iceberg has no type for."""
+        """The setting that says how fields are published for which Iceberg has no type."""
         return str(self.pool.settings["publish.types"])
 
     @property
     def number(self) -> int:
-        """The number of the metadata that is there; 0 if there is none."""
+        """The number of the present metadata; 0 if there is none."""
         there = self.before or self.moved
         return 0 if there is None else there.number
 
     def plan(self, view: View) -> _Plan:
-        """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
+        """Returns the columns and rules of the table.  Raises InvalidInput for what Iceberg cannot express."""
         from log_lake.publish.conversion import as_text, must_be_copied, texts_of
         from log_lake.publish.fields import check_objects, columns_of, upsert_fields
         from log_lake.publish.names import check_columns, names_of
@@ -209,7 +210,7 @@ class _Publisher:
         return _Plan(columns, names, rules, stored, copied, texts)
 
     def shows(self, view: View) -> bool:
-        """Whether the table that is there shows the view, and is kept by its tag."""
+        """Returns whether the present table shows the view, and its tag still keeps it."""
         before = self.before
         return (
             before is not None
@@ -218,7 +219,7 @@ class _Publisher:
         )
 
     def publish(self) -> PublishResult:
-        """Steps 3 to 8."""
+        """Does steps 3 to 8."""
         tag = set_tag(self.pool, self.place, branch=self.branch)
         view = self.pool.at(tag)
         try:
@@ -311,7 +312,7 @@ class _Publisher:
         return result
 
     def _reading_table(self) -> AbstractContextManager[None]:
-        """Within the block the table that is there is read: what pyiceberg cannot read is Corrupt."""
+        """Within the block, the present table is read; what pyiceberg cannot read raises Corrupt."""
         if self.before is None:
             return nullcontext()
         return decoding(f"{self.place.location}: table {self.before.number}", DAMAGED, advice=ADVICE)
@@ -319,7 +320,7 @@ class _Publisher:
     def finished(
         self, table: Published, outcome: str, *, added: int = 0, added_deletes: int = 0
     ) -> PublishResult:
-        """Steps 6 and 7, which a killed publisher may have left undone; then the result."""
+        """Does steps 6 and 7, which a killed publisher may have left undone; returns the result."""
         point_hint(self.place)
         places = {self.place.location}
         if self.moved is not None and self.place.store is self.pool.store:
@@ -344,7 +345,7 @@ class _Publisher:
         )
 
     def _rules_before(self) -> Mapping[str, ObjectRule]:
-        """The rules of the revision that the table before shows; none if its tag is not there any more."""
+        """Returns the rules of the revision that the previous table shows; empty if its tag is gone."""
         if self.before is None:
             return {}
         try:
@@ -379,7 +380,7 @@ def _totals(files: Sequence[Described]) -> dict[str, str]:
 
 
 def _snapshot_id(id: str) -> int:
-    """A number of 63 bits, made of an id of the lake."""
+    """Returns a number of 63 bits, computed from an id of the lake."""
     return int.from_bytes(hashlib.sha256(id.encode()).digest()[:8], "big") >> 1
 
 

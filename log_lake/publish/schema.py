@@ -1,7 +1,7 @@
-"""The schema of a published table: its columns with their ids, the name mapping, the sort order.
+"""Makes the schema of a published table: its columns with their ids, the name mapping, the sort order.
 
-A column keeps its id from table to table.  It gets a new id if its type changes to one that Iceberg does not
-regard as wider.  Our objects contain no ids: readers find columns by the names in the mapping.  Pure.
+A column keeps its id in later tables.  It gets a new id if its type changes to one that Iceberg does not regard
+as wider.  The lake's objects contain no ids: readers find columns by the names in the mapping.  Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class ColumnIds:
     assigned: dict[Path, int] = field(default_factory=dict)
 
     def of(self, path: Path, kind: T.IcebergType | None = None) -> int:
-        """The id of a path; `kind` is the type of a plain column, None for a record, a list or a map."""
+        """Returns the id of a path; `kind` is the type of a plain column, None for a record, a list or a
+        map."""
         id, earlier = self.before.get(path, (0, None))
         fits = earlier is None or (kind is None) == (not isinstance(earlier, T.PrimitiveType))
         if kind is not None and earlier is not None:
@@ -48,8 +49,11 @@ class ColumnIds:
 
 
 def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> ColumnIds:
-    """The ids that earlier tables used, from their schemas, the newest last, and from their name mapping (""
-    if none)."""
+    """Returns the ids that earlier tables used.
+
+    `schemas`: the schemas of earlier tables, newest last; `mapping`: their name mapping, "" if there is none;
+    `last`: the greatest id that was ever used.
+    """
     known_ids: dict[Path, tuple[int, T.IcebergType | None]] = {}
     for path, id in _mapped(parse_mapping_from_json(mapping).root if mapping else (), ()):
         known_ids[path] = (id, None)
@@ -147,7 +151,7 @@ def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -
 
 
 def names_inside(mapping: str) -> frozenset[str]:
-    """The name mapping for the fields inside records, lists and maps."""
+    """Returns the names in the mapping of fields inside records, lists and maps."""
     paths = (path for path, _ in _mapped(parse_mapping_from_json(mapping).root, ()))
     return frozenset(".".join(path) for path in paths if len(path) > 1)
 
@@ -161,7 +165,8 @@ def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path
 def _as_mapping(
     fields: Mapping[Path, dict[Path, Any]], ids: ColumnIds, columns: Mapping[Path, Path]
 ) -> list[MappedField]:
-    """`columns`: the table's path of each column that objects name otherwise."""
+    """Returns the fields as a name mapping.  `columns`: the table's path of each column whose name in objects
+    differs."""
     mapped = []
     for path, parts in fields.items():
         column = columns.get(path, path)
@@ -180,11 +185,11 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
 def sort_order(
     names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = (), texts: Collection[str] = ()
 ) -> SortOrder:
-    """The order of the records in each object, as far as the table has its fields; an earlier sort order if it
-    is equal.
+    """Returns the order of records in each object, by those of the key's fields that the table has.
 
-    Null comes first in either direction.  The order ends before a float, because Iceberg sorts -0.0 before 0.0, and
-    before a field that is text in the table only (`texts`).
+    If an earlier sort order is equal, that one is returned.  Null comes first in either direction.  The order
+    ends before a float, because Iceberg sorts -0.0 before 0.0, and before a field that is text only in the
+    table (`texts`).
     """
     fields = []
     for part in names.key.fields:

@@ -19,10 +19,10 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class AdmittedRequest:
-    """Who asks, the headers, how to read the body, and how to answer.
+    """A request that was admitted: who asks, the headers, how to read the body, and how to answer.
 
-    `may_write`: whether the server may.  `seconds`: for the body.  `ends_by_closing`: in HTTP 1.0 an answer without
-    a length that breaks off looks like a whole one.
+    `may_write`: whether the server may write.  `seconds`: the time for the body.  `ends_by_closing`: the client
+    uses HTTP 1.0, where an answer without a length looks complete even if it breaks off.
     """
 
     caller: Caller
@@ -38,7 +38,8 @@ class AdmittedRequest:
         return self.headers.get(name.lower().encode(), b"").decode("latin-1")
 
     def check_role(self, role: CallerRole) -> None:
-        """Raises Problem if the caller has not this role, or if the server may not do what it is for."""
+        """Raises Problem if the caller does not have this role, or if the server may not do what the role is
+        for."""
         if self.caller is ANYBODY:
             raise Problem(
                 403,
@@ -54,7 +55,7 @@ class AdmittedRequest:
             raise Problem(403, "this server may only read (--read-only)")
 
     async def text(self, what: str) -> str:
-        """The body as text; `what` says what it should be."""
+        """Returns the body as text; `what` says in errors what it should be."""
         length = self.header("content-length")
         return await receiving.text_of(
             self.receive, most=MAX_SQL, length=length, seconds=self.seconds, what=what

@@ -1,4 +1,4 @@
-"""Sends an answer, whole or as it grows, and notices that its client has gone."""
+"""Sends an answer, at once or while it grows, and notices that its client is gone."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str
 
 
 async def stream(send: Send, spool: AnswerSpool, *, most: float, idle: float = IDLE_SECONDS) -> bool:
-    """Send an answer as it grows, after its headers; whether it was sent whole.
+    """Sends an answer while it grows, after its headers; returns whether all of it was sent.
 
-    An answer with an error is not ended: its client sees that it is cut off.  So is that of a client that takes
-    nothing for `idle` seconds, or not all within `most` seconds.
+    An answer with an error breaks off without its end, so the client sees that it is not complete.  So does an
+    answer whose client takes nothing for `idle` seconds, or not all within `most` seconds.
     """
     at, until = 0, time.monotonic() + most
     while True:  # bounded by the answer
@@ -59,7 +59,7 @@ async def stream(send: Send, spool: AnswerSpool, *, most: float, idle: float = I
 
 
 async def while_there(receive: Receive, work: Awaitable[None]) -> None:
-    """Do the work as long as the client is there, after its body was read.  Raises ClientGone, and what the work
+    """Does the work while the client is there; its body must be read.  Raises ClientGone, and what the work
     raises."""
     doing = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_until_gone(receive))

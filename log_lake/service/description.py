@@ -1,6 +1,7 @@
-"""What the service can be asked, for programs (`openapi.json`) and as a page for people, which is made from it.
+"""Describes the service: for programs (`openapi.json`), and as a page for people, which is made from it.
 
-The page loads nothing from elsewhere and has no script.  Neither says anything of a lake, so they need no token.
+The page loads nothing from elsewhere and has no script.  Neither tells anything about a lake, so they need no
+token.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def is_page(path: str) -> bool | None:
-    """Whether the path is that of the page; None if it is that of neither."""
+    """Returns True for the path of the page, False for that of `openapi.json`, None for any other."""
     return {"/docs": True, "/openapi.json": False}.get(path)
 
 
@@ -112,6 +113,6 @@ def _row(name: str, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """The text, with what stands between back quotes as code."""
+    """Returns the text, with the parts between back quotes as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))

@@ -1,4 +1,5 @@
-"""How the last queries ended: an answer that breaks off has its status already, so its reason is asked for here."""
+"""How the last queries ended.  The status of an answer is sent before it breaks off, so a client asks here for the
+cause."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ import msgspec
 from log_lake.service.problems import Problem
 
 KEPT = 1_000
-"""Queries that are remembered, from the newest on."""
+"""Queries that are remembered, the newest."""
 
 
 class QueryEnding(msgspec.Struct, frozen=True):
-    """A query: `state` is running, done or failed; `bytes` of its answer were made; `detail` is the error."""
+    """A query: `state` is running, done or failed; `bytes` are those of the answer so far; `detail` is the
+    error."""
 
     id: str
     state: str
@@ -22,7 +24,7 @@ class QueryEnding(msgspec.Struct, frozen=True):
 
 
 class Endings:
-    """The last queries by their ids, each for the caller that asked it; only for the event loop."""
+    """The last queries by their ids, each only for the caller that asked it; used only in the event loop."""
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, tuple[str, QueryEnding]] = OrderedDict()

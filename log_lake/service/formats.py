@@ -25,7 +25,7 @@ ANSWERS = (
     AnswerFormat("csv", "text/csv"),
     AnswerFormat("arrow", "application/vnd.apache.arrow.stream"),
 )
-"""The first is that of a client that takes any."""
+"""Formats of answers.  A client that accepts any gets the first."""
 
 URIS = "text/uri-list"
 """The media type of a body that lists files (RFC 2483)."""
@@ -41,13 +41,14 @@ _BODIES = {
     "application/avro": "avro",
     "application/vnd.apache.orc": "orc",
 }
-"""Formats of loads by media types; any other type says nothing, and the content decides."""
+"""Formats of loads by media types.  For any other type, the content of the body decides."""
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)", re.IGNORECASE)
 
 
 def answer_format(accept: str) -> AnswerFormat:
-    """The format that the client likes best; "" and `*/*` are any.  Raises Problem if it takes none."""
+    """Returns the format that the client prefers; "" and `*/*` accept any.  Raises Problem if it accepts
+    none."""
     weighed: list[tuple[float, AnswerFormat]] = []
     for part in accept.split(",") if accept.strip() else ["*/*"]:
         name, *parameters = (word.strip().lower() for word in part.split(";"))
@@ -74,7 +75,7 @@ def media_type(content_type: str) -> str:
 
 
 def body_format(content_type: str, asked: str) -> str:
-    """The format to load: what the parameter asks, otherwise by the media type.  Raises Problem."""
+    """Returns the format to load: that of the parameter, otherwise by the media type.  Raises Problem."""
     if asked and asked not in FORMATS:
         raise Problem(400, f"format={asked}: a format is one of {', '.join(FORMATS)}")
     return asked or _BODIES.get(media_type(content_type), "auto")

@@ -1,7 +1,7 @@
-"""A body as a file for the ingest agent: it is loaded later, with others, once.
+"""Stores a body as a file for the ingest agent, which loads it later, with others, once.
 
-The file lies in the folder of the pool's `ingest.source`, under a name that its caller and token give.  So a
-body that is sent again is the same file, which the agent does not load twice.
+The file is in the folder of the pool's `ingest.source`, under a name made from the caller and the token.  So a
+body that is sent again is the same file, and the agent does not load it twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PART = 1 << 20
 
 
 class HandedOver(msgspec.Struct, frozen=True):
-    """The file that the ingest agent will load; `repeated`: an earlier request with this token has made it."""
+    """The file that the ingest agent will load; `repeated`: an earlier request with this token made it."""
 
     pool: str
     file: str
@@ -36,10 +36,10 @@ class HandedOver(msgspec.Struct, frozen=True):
 
 
 def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
-    """Put the body, which is in the file `path`, where the ingest agent finds it.
+    """Puts the body, which is in the file `path`, where the ingest agent finds it.
 
-    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name; it is a sub-pool; or
-    the body's format is not known.
+    Raises InvalidInput if the pool has no `ingest.source`, if its pattern excludes the name, if it is a
+    sub-pool, or if the body's format is not known.
     """
     if pool.sub_pool:
         raise InvalidInput(f"the sub-pool {pool.sub_pool} is read-only: load into the pool itself")
@@ -69,9 +69,9 @@ def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
 
 
 def _target(source: str, token: str, format: str, *, caller: str) -> str:
-    """The name of the file, which no other caller's body has.
+    """Returns the name of the file; no other caller's body has this name.
 
-    Raises InvalidInput if the agent would not see it there.
+    Raises InvalidInput if the agent would not find a file of this name.
     """
     digest = hashlib.sha256(msgspec.msgpack.encode((caller, token))).hexdigest()
     name = f"sent-{digest[:32]}.{format}"
@@ -87,10 +87,11 @@ def _target(source: str, token: str, format: str, *, caller: str) -> str:
 
 
 def _put_local(target: str, path: str) -> bool:
-    """Whether the file was there.  The agent sees no part of it: it skips files that end in `.tmp`.
+    """Puts the file into a local folder; returns whether it was already there.
 
-    Others may write to the folder.  So the file is always a new one, under a name that no other program knows
-    before: no link leads the body to another file of the server (decision 430).
+    The agent never sees a part of it, because it skips files that end in `.tmp`.  Others may write to the
+    folder.  So the file is always created new, under a name that no other program knows before.  Then no link
+    of theirs can direct the body to another file of the server (decision 430).
     """
     temporary = f"{target}.{secrets.token_hex(8)}.tmp"
     try:

@@ -29,8 +29,8 @@ class ProblemBody(msgspec.Struct, frozen=True):
 
 
 class Problem(Exception):
-    """A request that is refused, or that failed.  It is no error of the lake: it exists between a request and its
-    answer only."""
+    """A request that is refused, or that failed.  It is not an error of the lake: it exists only until its answer
+    is sent."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -65,11 +65,13 @@ _KINDS: tuple[tuple[type[LakeError], int], ...] = (
     (Corrupt, 500),
     (LakeError, 503),
 )
-"""The first that fits.  The lake's other errors may pass: a store that does not answer, an unknown outcome."""
+"""The statuses of errors; the first row that fits counts.  Other errors of the lake are temporary: a store that
+does not answer, an unknown outcome."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """The error as a problem; one that is no error of the lake's says nothing of its cause."""
+    """Returns the error as a problem.  For an error that is not the lake's, the problem does not tell the
+    cause."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Refusal):

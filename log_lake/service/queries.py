@@ -1,7 +1,7 @@
-"""One query that reads, in a thread: its answer goes into a spool, within the limits.
+"""One query that reads, in a thread: it writes its answer into a spool, within the limits.
 
-It ends early if its client has gone, or if its time is over.  Then DuckDB is interrupted, and what the query holds
-is released.
+It ends early if its client is gone, or if its time is over.  Then DuckDB is interrupted, and everything that
+the query uses is freed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunningQuery:
-    """A statement, the format of its answer, its limits, where its answer goes, and how it is ended."""
+    """A statement, the format of its answer, its limits, the spool of its answer, and the means to end it."""
 
     sql: str
     format: str
@@ -40,7 +40,7 @@ class RunningQuery:
     stop: QueryStop
 
     def run(self, opened: Callable[[], Lake]) -> None:
-        """Write the answer; never raises: the spool has the error."""
+        """Writes the answer; never raises, because errors go into the spool."""
         error: Exception | None = None
         try:
             self.stop.check()

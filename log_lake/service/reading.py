@@ -1,4 +1,4 @@
-"""Answers the queries that read: starts each in the threads of its lake, and sends what it writes."""
+"""Answers the queries that read: starts each in the threads of its lake, and sends its answer."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class QueryAnswers:
         self.endings.note(asked.caller.name, ending)
 
     def _keep(self, work: Awaitable[None]) -> None:
-        """Let it go on: the event loop itself holds only a weak reference."""
+        """Keeps a reference to the work, because the event loop itself has only a weak one."""
         task = asyncio.ensure_future(work)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

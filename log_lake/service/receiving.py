@@ -1,4 +1,5 @@
-"""The body of a request: a short text in memory, records in a file.  What is cut off is not used."""
+"""Receives the body of a request: a short text in memory, records in a file.  A body that breaks off is not
+used."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ async def parts(
     seconds: float,
     idle: float = IDLE_SECONDS,
 ) -> AsyncIterator[bytes]:
-    """The body in parts; `length` is the header that announces its size, "" without one.
+    """Yields the body in parts.  `length` is the header that announces its size, "" without one.
 
     `most`: bytes.  `idle`: seconds for one part; `seconds`: for all of them.
 
-    Raises Problem (too large, too slow), ClientGone: the body was cut off.
+    Raises Problem (too large, too slow), ClientGone (the body broke off).
     """
     if length.isdigit() and int(length[:20]) > most:
         raise _too_large(most)

@@ -22,10 +22,10 @@ from log_lake.loading.options import READ_OPTIONS
 from log_lake.service.problems import Problem
 
 PREFIXES = ("docs", "openapi.json", "lakes", "queries")
-"""The first parts of the paths of this room; all others are the catalog's."""
+"""The first parts of the paths that this room answers; the catalog answers all others."""
 
 _NOT_FOR_CLIENTS = ("expansion.max", "include", "exclude", "partitions")
-"""Read options that would lift a limit of the server, or choose among names that a body does not have."""
+"""Read options that would lift a limit of the server, or select files by name, which a body does not have."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class PoolToCreate(OfLake):
 
 @dataclass(frozen=True)
 class PoolToDrop(OfLake):
-    """A pool that is dropped; it may be restored."""
+    """A pool to drop; it can be restored."""
 
     pool: str
 
@@ -88,8 +88,8 @@ def is_ours(path: str) -> bool:
 
 
 def role_for(asked: Asked) -> CallerRole:
-    """The least role that may ask this.  A statement that changes a pool needs a writer, one that
-    creates one a keeper."""
+    """Returns the least role that may send this request.  A statement that changes a pool also needs a
+    writer."""
     match asked:
         case Query() | EndingAsked():
             return CallerRole.READER
@@ -100,7 +100,7 @@ def role_for(asked: Asked) -> CallerRole:
 
 
 def asked_by(method: str, path: str, query: str) -> Asked:
-    """What the request asks.  Raises Problem, and InvalidInput for a path that cannot be read."""
+    """Returns what the request asks for.  Raises Problem, and InvalidInput for a path that cannot be read."""
     match parts_of(path):
         case ("queries", id):
             _check_method(method, "GET")
@@ -144,7 +144,8 @@ def _load(lake: str, pool: str, query: str) -> Load:
 
 
 def _parameters(query: str, names: Collection[str], *, also: str = "\n") -> Mapping[str, str]:
-    """The parameters, each one of the names or beginning with `also`.  Raises Problem."""
+    """Returns the parameters.  Raises Problem for a name that is not in `names` and does not begin with
+    `also`."""
     if len(query) > MAX_PATH:
         raise Problem(400, f"the query has more than {MAX_PATH:,} characters; shorten it")
     try:

@@ -1,6 +1,8 @@
-"""An answer on its way: a thread writes it, and the server sends it at the speed of its client.
+"""An answer between a query and its client: a thread writes it, and the server sends it at the speed of its
+client.
 
-A small answer lies in memory, a larger one in a file without a name, which ends with the answer whatever happens.
+A small answer is in memory, a larger one in a file without a name, which the system deletes when the answer
+ends.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class SpoolDisk:
         self._changing = threading.Lock()
 
     def take(self, size: int) -> None:
-        """Raises Unavailable if others fill the disk."""
+        """Reserves so many bytes.  Raises Unavailable if others fill the disk."""
         with self._changing:
             if self.used + size > self._most:
                 raise Unavailable(
@@ -38,7 +40,7 @@ class SpoolDisk:
             self.used += size
 
     def give(self, size: int) -> None:
-        """They are deleted."""
+        """Frees so many bytes, which were deleted."""
         with self._changing:
             self.used -= size
 
@@ -63,11 +65,11 @@ class AnswerSpool(io.RawIOBase):
     # --- the writer
 
     def writable(self) -> bool:
-        """It is."""
+        """Returns True."""
         return True
 
     def write(self, data: object) -> int:
-        """Raises InvalidInput (the answer is too large), Unavailable (no room), ClientGone."""
+        """Adds bytes.  Raises InvalidInput (the answer is too large), Unavailable (no room), ClientGone."""
         part = memoryview(data).cast("B")  # type: ignore[arg-type]
         size = part.nbytes
         if self.size + size > self._most:
@@ -104,7 +106,7 @@ class AnswerSpool(io.RawIOBase):
             raise Unavailable(f"the disk of the server takes no answer: {error.strerror or error}") from error
 
     def end(self, error: Exception | None = None) -> None:
-        """The answer is whole, or it ends with an error."""
+        """Notes that the answer is complete, or that it ends with an error."""
         self.error = error
         self.is_whole = True
         self._tell()
@@ -115,21 +117,21 @@ class AnswerSpool(io.RawIOBase):
     # --- the event loop
 
     async def wait_for(self, size: int) -> None:
-        """Wait until there are so many bytes, or until the answer is whole."""
+        """Waits until the answer has so many bytes, or is complete."""
         while self.size < size and not self.is_whole:
             self._changed.clear()
             if self.size < size and not self.is_whole:
                 await self._changed.wait()
 
     def part(self, begin: int, most: int) -> bytes:
-        """At most so many bytes of the answer."""
+        """Returns at most so many bytes of the answer."""
         with self._changing:
             if self._file is None:
                 return bytes(self._memory[begin : begin + most])
             return os.pread(self._file.fileno(), most, begin)
 
     def release(self) -> None:
-        """Its client reads no more; a writer that goes on is told by ClientGone."""
+        """Frees the answer, because its client reads no more; a writer that continues gets ClientGone."""
         with self._changing:
             if self._is_released:
                 return

@@ -1,7 +1,7 @@
-"""What callers change, each one transaction: loads of a body or of listed files, statements, pools.
+"""What callers change, each as one transaction: loads of a body or of listed files, statements, pools.
 
-A caller that has lost the answer asks again with the same token, and gets the first one.  The caller's name is the
-author of the transaction.
+A caller that did not get the answer asks again with the same token, and gets the first answer.  The caller's
+name is the author of the transaction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BODY = "the body"
 MOST_FILES = 10_000
 """Lines of a list of files."""
 SERVER = "lake serve"
-"""The author of what a caller without a name changes."""
+"""The author of changes by a caller without a name."""
 
 
 class PoolDropped(msgspec.Struct, frozen=True):
@@ -59,18 +59,20 @@ def lake_for(caller: Caller, lake: Lake) -> Lake:
 
 
 def _pool(lake: Lake, name: str) -> Pool:
-    """The pool to load into.  Raises NotFound, and InvalidInput for one that the lake makes itself."""
+    """Returns the pool to load into.  Raises NotFound, and InvalidInput for a pool that the lake itself
+    makes."""
     if is_own(name):
         raise InvalidInput(f"pool {name!r} is the lake's own; name a pool that a user made")
     return lake.pool(name)
 
 
 TRANSACTIONS = 1_000
-"""Versions to look back for the transaction that used a token first.  Older ones are not looked for."""
+"""Versions that are searched for the transaction that used a token first; older ones are not."""
 
 
 def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, loads: bool) -> None:
-    """Raises Problem if the first use of a token was another caller's, or was no load for a load (decision 442)."""
+    """Raises Problem if another caller used the token first, or if a load repeats the token of something else
+    (decision 442)."""
     if not result.repeated or result.version is None:
         return
     for version, first in itertools.islice(pool.log(), TRANSACTIONS):
@@ -90,7 +92,8 @@ def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, l
 
 
 def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
-    """Load the body, which is in a file.  Raises Problem (the token), and what `Branch.load` raises."""
+    """Loads the body, which is in a file.  Raises Problem (a token that is in use), and what `Branch.load`
+    raises."""
     pool = _pool(lake, load.pool)
     done = pool.branch(load.branch).load(
         [BODY],
@@ -105,8 +108,8 @@ def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
 
 
 def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) -> LoadResult:
-    """Load the files that a text lists.  Raises Problem for one that may not be named, and what `Branch.load`
-    raises."""
+    """Loads the files that a text lists.  Raises Problem for a file that the caller may not name, and what
+    `Branch.load` raises."""
     pool = _pool(lake, load.pool)
     uris = uris_in(text)
     check_uris(uris, pool, environ=environ)
@@ -123,7 +126,7 @@ def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) 
 
 
 def uris_in(text: str) -> list[str]:
-    """The lines of a `text/uri-list`.  Raises Problem if there is none, or too many."""
+    """Returns the lines of a `text/uri-list`.  Raises Problem if there are none, or too many."""
     uris = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not 0 < len(uris) <= MOST_FILES:
         raise Problem(400, f"the list has {len(uris):,} files; give 1 to {MOST_FILES:,} URIs, one a line")
@@ -147,9 +150,9 @@ def check_uris(uris: list[str], pool: Pool, *, environ: Mapping[str, str]) -> No
 
 
 def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits, seconds: float) -> Any:
-    """The result of a statement that changes a pool, within so many seconds.
+    """Runs a statement that changes a pool, within so many seconds; returns its result.
 
-    Raises Problem (the token), and what `execute` raises.
+    Raises Problem (a token that is in use), and what `execute` raises.
     """
     why = f"took longer than the {seconds:g} s that this server allows; nothing was changed; change fewer records"
     with stopped_after(seconds, why) as stop:

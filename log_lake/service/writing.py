@@ -1,6 +1,6 @@
-"""Answers what changes a lake, in threads of its own; a write goes on if its caller goes.
+"""Answers requests that change a lake, in threads for writes.  A write continues if its caller is gone.
 
-So a transaction is whole or not there, and the same token says later what became of it.
+So a transaction is there as a whole or not at all, and a request with the same token gets its result later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from log_lake.view.work import LakeThreads
 
 
 class _Body:
-    """The file of one body, in a folder of its own, and its part of the disk."""
+    """The file of one body, in a folder of its own, and its share of the disk."""
 
     def __init__(self, disk: SpoolDisk) -> None:
         self._disk, self._size = disk, 0
@@ -37,18 +37,19 @@ class _Body:
         self.path = os.path.join(self._folder.name, "body")
 
     def take(self, size: int) -> None:
-        """Raises Unavailable if others fill the disk."""
+        """Reserves disk for so many bytes.  Raises Unavailable if others fill the disk."""
         self._disk.take(size)
         self._size += size
 
     def delete(self) -> None:
-        """Once, when nothing reads it."""
+        """Deletes the file, once, when no thread reads it any more."""
         self._folder.cleanup()
         self._disk.give(self._size)
 
 
 class WriteAnswers:
-    """Answers writes to several lakes; only for the event loop.  `environ` widens which files may be named."""
+    """Answers writes to several lakes; used only in the event loop.  `environ` may allow more files to be
+    named."""
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class WriteAnswers:
         await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake))
 
     async def load(self, exchange: AdmittedRequest, asked: Load) -> None:
-        """Load the body, or the files that it lists, or leave the body to the ingest agent."""
+        """Loads the body, or the files that it lists, or leaves the body to the ingest agent."""
         content_type = exchange.header("content-type")
         is_later = "respond-async" in exchange.header("prefer").lower()
         if media_type(content_type) != URIS:
