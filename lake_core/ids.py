@@ -92,6 +92,25 @@ def check_id(id: str, *, what: str) -> None:
         raise Corrupt(f"{what} {id[:80]!r} is not an id")
 
 
+_HOME = "@"
+"""Stands before the id of another pool in the name of an object that lies in the folder of that pool."""
+
+
+def in_home(object_id: str, pool_id: str) -> str:
+    """The name by which a clone refers to an object of the pool; one that has a home already stays as it is."""
+    return object_id if _HOME in object_id else f"{object_id}{_HOME}{pool_id}"
+
+
+def home_of(object_id: str) -> str:
+    """The id of the other pool in whose folder the object lies; "" if it lies in the folder of the own pool."""
+    return object_id.partition(_HOME)[2]
+
+
+def without_home(object_id: str) -> str:
+    """The object's name in the folder in which it lies."""
+    return object_id.partition(_HOME)[0]
+
+
 def first_id(seconds: float) -> str:
     """The smallest id of a time, in seconds since 1970; for times before the range of ids, the smallest of
     all."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.ids import ID_LENGTH, is_id
+from lake_core.ids import ID_LENGTH, home_of, is_id, without_home
 
 LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
@@ -21,9 +21,7 @@ NOKEY = "$nokey"
 
 REJECTED = "$rejected"
 """Sub-pool of the records that could not be read, under the policy bad_records=quarantine."""
-
 SUB_POOLS = (NOKEY, REJECTED)
-
 
 SMALL, LARGEST = 1 << 20, 1 << 30
 """The most bytes of a hint, a lease or a note, and the most of any other object that is read whole.  A lease with
@@ -51,10 +49,7 @@ _PLAIN = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 
 def _part(text: str) -> str:
-    """Returns the text, as one part of a name between slashes.
-
-    Raises Corrupt if the name would then lead outside of the part's own place.
-    """
+    """Returns the text as one part of a name.  Raises Corrupt if the name would lead out of the part's place."""
     if text and _PLAIN.issuperset(text) and text.strip("."):
         return text
     raise Corrupt(
@@ -168,7 +163,7 @@ FORMATS = (PARQUET, ZNG, ZST)
 """The formats of data objects."""
 
 OBJECT_LENGTH = ID_LENGTH + 4
-"""The most characters of an object's name."""
+"""The most characters of an object's name in its folder."""
 
 
 def object_id_of(id: str, format: str) -> str:
@@ -181,32 +176,24 @@ def format_in(sub_pool: str, format: str) -> str:
     return PARQUET if sub_pool == REJECTED else format
 
 
-PLAINER = {ZST: ZNG, ZNG: PARQUET}
-"""For each format, the format in which an object is written if this one cannot express a record."""
-
-COMPACTED = {PARQUET: PARQUET, ZNG: ZST, ZST: ZST}
-"""The format that a compaction writes in a pool of a given format: rows become columns."""
-
-
-def plainer(object_id: str) -> str:
-    """The name of the object in the next plainer format."""
-    return object_id_of(object_id[:ID_LENGTH], PLAINER[format_of(object_id)])
-
-
 def format_of(object_id: str) -> str:
     """The format of an object with this name."""
-    return object_id.partition(".")[2] or PARQUET
+    return without_home(object_id).partition(".")[2] or PARQUET
 
 
 def is_object(text: str) -> bool:
-    """Whether a data object may have this name."""
-    id, dot, format = text.partition(".")
-    return is_id(id) and (format in FORMATS and format != PARQUET if dot else True)
+    """Whether a data object may have this name; a clone names some with the pool in whose folder they lie."""
+    own, at, home = text.partition("@")
+    id, dot, format = own.partition(".")
+    return (
+        is_id(id) and (format in FORMATS and format != PARQUET if dot else True) and (not at or is_id(home))
+    )
 
 
 def data_object(pool_id: str, object_id: str) -> str:
-    """The name on the store of a data object of a pool."""
-    return f"{_part(pool_id)}/data/{_part(object_id)}" + ("" if "." in object_id else f".{PARQUET}")
+    """The name on the store of a data object to which a pool refers: in its own folder, or in that of the home."""
+    id = without_home(object_id)
+    return f"{_part(home_of(object_id) or pool_id)}/data/{_part(id)}" + ("" if "." in id else f".{PARQUET}")
 
 
 def leases(pool_id: str) -> str:
@@ -325,6 +312,17 @@ def transaction_of(branch: str) -> str:
     return id if id != branch and is_id(id) else ""
 
 
+def clone_tag(pool_id: str) -> str:
+    """The tag in a pool that keeps what its clone with this id began with."""
+    return f"clone-{pool_id}"
+
+
+def clone_of(tag: str) -> str:
+    """The id of the clone for which the tag is; "" if it is another tag."""
+    id = tag.removeprefix("clone-")
+    return id if id != tag and is_id(id) else ""
+
+
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
     return f"{_part(pool_id)}/erasures"
@@ -428,6 +426,8 @@ def check_chosen_name(name: str, *, what: str) -> str:
         raise InvalidInput(
             f"{what} name {name!r}: it belongs to a transaction over pools; choose another name"
         )
+    if clone_of(name):
+        raise InvalidInput(f"{what} name {name!r}: it belongs to a clone of the pool; choose another name")
     if name.startswith("-"):
         raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
     return name

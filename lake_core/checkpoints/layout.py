@@ -25,7 +25,7 @@ CHECKSUM = b"lake.crc32"
 VERSION = 1
 """The version of a checkpoint without sections of `SINCE`."""
 
-SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3}
+SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3, "home": 4}
 """Sections, with the version of a checkpoint that has one.  Programs that know only older versions refuse it,
 because they would leave the section out of the next checkpoint."""
 

@@ -19,6 +19,7 @@
     vacuuming    ""       ""               value: `VacuumingRow`
     pending      ""       a transaction    value: `PendingPart`; of transactions over several pools
     prepared     ""       another pool     value: the greatest version of its pending entries that is settled here
+    home         ""       a pool           none; of a clone: its objects may lie in the folder of that pool
     inlined      ""       ""               value: the bytes of all inlined objects; only if there ever were any
     reference    yes      the low bound    a column each; value: the fields' statistics, lifts, and bytes if inlined
 
@@ -59,7 +60,7 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.points import check_number
 from lake_core.history.removal import OFF, Removal, Removed, Vacuum
 from lake_core.history.restored import check_restored
-from lake_core.history.rows import POINT, check_rows
+from lake_core.history.rows import HOME, POINT, check_rows
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
@@ -139,10 +140,14 @@ class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class PoolStateFormat:
-    """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds."""
+    """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds.
+
+    `homes`: the other pools in whose folders the list of pools says that objects of this one may lie.
+    """
 
     token_keep: float = 30 * 86400
     limits: HistoryLimits = HISTORY_LIMITS
+    homes: frozenset[str] = frozenset()
 
     def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[SectionPart]:
         """The state as rows, one part for each section and branch."""
@@ -174,6 +179,8 @@ class PoolStateFormat:
         yield _values(PENDING, ((over, encode(part)) for over, part in sorted(state.pending.items())))
         yield _values(PREPARED, ((pool, encode(version)) for pool, version in sorted(state.prepared.items())))
         yield SectionPart(POINT, "", "", (rows(key=batch) for batch in _batches(state.points)))
+        homes = [id.encode() for id in sorted(state.homes)]
+        yield SectionPart(HOME, "", "", [rows(key=homes)] if homes else [])
         yield from _removed_parts(state.removed)
         yield SectionPart(SCHEMA, "", "", _schemas(state))
         yield from _sources(state)
@@ -217,8 +224,11 @@ class PoolStateFormat:
             split_at=HashTrieSet(_points(file)),
             pending=HashTrieMap(pending),
             prepared=HashTrieMap(prepared),
+            homes=frozenset(_homes(file)),
             time=_time(file),
         )
+        if others := sorted(state.homes - self.homes):
+            raise Corrupt(f"the list of pools does not have it as a clone with objects of {others[0][:80]!r}")
         if any(group.section == REFERENCE and group.reach <= group.last for group in file.footer.groups):
             raise Corrupt("the index of a row group says that the range of a reference is empty")
         check_restored(state, version=file.footer.version)
@@ -226,7 +236,7 @@ class PoolStateFormat:
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
         """The fault of a section's rows in a checkpoint of this version, in words; None if there is none."""
-        return check_rows(table, section=section, version=version)
+        return check_rows(table, section=section, version=version, homes=self.homes)
 
     def verify(self, state: PoolState) -> None:
         """Decodes every row of a restored state.  Raises Corrupt, Unavailable."""
@@ -349,6 +359,11 @@ def _points(file: CheckpointFile) -> list[bytes]:
     if any(low >= high for low, high in pairwise((b"", *points))):
         raise Corrupt("the split points are not ascending and distinct")
     return points
+
+
+def _homes(file: CheckpointFile) -> Iterator[str]:
+    for table in file.scan(HOME, columns=("key",)):
+        yield from (key.decode() for key in table["key"].to_pylist())
 
 
 def _fork_row(fork: Fork) -> bytes:

@@ -46,6 +46,7 @@ from lake_core.history.tags import root_of, roots_of, tagged
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.transactions.part import PendingPart
 from lake_core.history.transactions.preparing import merged_part, pended
+from lake_core.ids import home_of
 from lake_core.records import (
     Action,
     AddInlined,
@@ -164,6 +165,7 @@ class _Change:
     inlines: bool
     pending: HashTrieMap[str, PendingPart]
     prepared: HashTrieMap[str, int]
+    homes: frozenset[str]
     writes: range = range(0)
     taken: list[Reference] = field(default_factory=list)  # the removed references
 
@@ -211,6 +213,7 @@ def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *
         inlines=state.inlines,
         pending=state.pending,
         prepared=state.prepared,
+        homes=state.homes,
     )
 
 
@@ -250,6 +253,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         inlines=change.inlines,
         pending=change.pending,
         prepared=change.prepared,
+        homes=change.homes,
     )
 
 
@@ -276,6 +280,8 @@ def _put_reference(change: _Change, action: PutReference) -> None:
 def _check_announced(change: _Change, action: AddObject | PutReference) -> None:
     if action.schema not in change.schemas:
         raise Corrupt(f"object {action.object}: schema {action.schema} was not announced")
+    if (home := home_of(action.object)) and home not in change.homes:
+        raise Corrupt(f"object {action.object}: the pool is no clone with objects in the folder of {home}")
 
 
 def _refer(change: _Change, reference: Reference) -> None:

@@ -67,8 +67,11 @@ class History:
         format_version: int = FORMAT_VERSION,
         metadata: Mapping[str, str] | None = None,
         gated: bool = True,
+        homes: frozenset[str] = frozenset(),
     ) -> None:
+        """`homes`: the other pools, by id, in whose folders objects of this one may lie."""
         self.pool_name = ""
+        self._homes = homes
         self._metadata = dict(metadata or {})
         self.limits = limits
         self._format_version = format_version
@@ -89,7 +92,7 @@ class History:
             fold_entry,
             retry or Retry(),
             ids=lambda entry: tuple(t.id for t in entry.transactions),
-            format=PoolStateFormat(token_keep, limits),
+            format=PoolStateFormat(token_keep, limits, homes),
             limits=limits.journal,
             kept=PoolState.kept_at,
             gated=gated and format_version >= gates.FORMAT,
@@ -310,7 +313,7 @@ class History:
 
     def keep_tokens(self, seconds: float) -> None:
         """Makes the next checkpoint remember tokens for at least this many seconds."""
-        self.journal.format = PoolStateFormat(seconds, self.limits)
+        self.journal.format = PoolStateFormat(seconds, self.limits, self._homes)
 
     def load_version(self, version: int) -> LoadedState[PoolState]:
         """The state at a version.  Raises NotFound if it does not exist or is purged."""

@@ -15,13 +15,15 @@ from lake_core.journal.loaded_state import RECENT
 from lake_core.naming import FORMATS, PARQUET
 from lake_core.records.transactions import MAX_TRANSACTIONS
 
-REFERENCE, REMOVED, SOURCE, POINT = "reference", "removed", "source", "point"
+REFERENCE, REMOVED, SOURCE, POINT, HOME = "reference", "removed", "source", "point", "home"
 
-_OBJECT = rf"^[0-9A-Za-z]{{{ID_LENGTH}}}(\.({'|'.join(f for f in FORMATS if f != PARQUET)}))?$"
+_ID = rf"[0-9A-Za-z]{{{ID_LENGTH}}}"
+_OBJECT = rf"^{_ID}(\.({'|'.join(f for f in FORMATS if f != PARQUET)}))?"
 _FILLED = {
     REFERENCE: ("high", "object", "seq", "applied", "place", "records", "size", "schema", "value"),
     REMOVED: ("seq", "applied", "size"),
     POINT: (),
+    HOME: (),
     RECENT: ("seq",),
 }
 """Columns of a section that have no null, beside the key; for sections that are not listed, it is `value`."""
@@ -29,10 +31,12 @@ _FILLED = {
 _COUNTS = ("seq", "oldest", "applied", "place", "records", "size")
 
 
-def check_rows(table: pa.Table, *, section: str, version: int) -> str | None:
+def check_rows(
+    table: pa.Table, *, section: str, version: int, homes: frozenset[str] = frozenset()
+) -> str | None:
     """Returns the fault of these rows in words, for the columns that the table has; None if there is none.
 
-    `version` is the checkpoint's.
+    `version` is the checkpoint's; `homes` are the ids of other pools in whose folders objects may lie.
     """
     names = set(table.column_names)
     filled = ("key", *_FILLED.get(section, ("value",)))
@@ -48,10 +52,18 @@ def check_rows(table: pa.Table, *, section: str, version: int) -> str | None:
             if high is not None and bounds["max"] is not None and bounds["max"] > high:
                 return f"a row has {name} {bounds['max']}, which is newer than the checkpoint"
     if section == REFERENCE:
-        return _check_references(table, names)
-    if section == REMOVED and not _all(pc.match_substring_regex(table["key"].cast(pa.string()), _OBJECT)):
+        return _check_references(table, names, homes)
+    if section == REMOVED and not _are_objects(table["key"].cast(pa.string()), homes):
         return "a name is not the id of an object"
+    if section == HOME and not _all(pc.match_substring_regex(table["key"].cast(pa.string()), f"^{_ID}$")):
+        return "a name is not the id of a pool"
     return None
+
+
+def _are_objects(names: pa.ChunkedArray, homes: frozenset[str]) -> bool:
+    """Whether all are names of objects in the folder of the own pool or of one of these homes."""
+    home = f"(@({'|'.join(sorted(homes))}))?" if homes else ""
+    return _all(pc.match_substring_regex(names, f"{_OBJECT}{home}$"))
 
 
 def _limits(section: str, version: int) -> dict[str, tuple[int, int | None]]:
@@ -72,8 +84,8 @@ def _limits(section: str, version: int) -> dict[str, tuple[int, int | None]]:
     return of_sections.get(section, {})
 
 
-def _check_references(table: pa.Table, names: set[str]) -> str | None:
-    if "object" in names and not _all(pc.match_substring_regex(table["object"], _OBJECT)):
+def _check_references(table: pa.Table, names: set[str], homes: frozenset[str]) -> str | None:
+    if "object" in names and not _are_objects(table["object"], homes):
         return "a name is not the id of an object"
     if "high" in names and not _all(pc.less(table["key"], table["high"])):
         return "the range of a reference is empty"

@@ -155,6 +155,7 @@ class PoolState:
     (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
     no branch refers to one.  `pending` are the parts of transactions over several pools, by their ids; `prepared`
     holds, by id of a pool, the greatest version of its pending entries of transactions that are settled here.
+    `homes` are the other pools in whose folders objects of a clone may lie, by id.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -173,6 +174,7 @@ class PoolState:
     inlines: bool = False
     pending: HashTrieMap[str, PendingPart] = field(default_factory=HashTrieMap)
     prepared: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
+    homes: frozenset[str] = frozenset()
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

@@ -11,10 +11,34 @@ from lake_core.naming import check_pool_name
 from lake_core.records.decoding import check_counts, check_times
 
 
+class CloneOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a clone began with: a branch of the pool `source` (its id) at a version; `name` is what it was called.
+
+    `homes` are the pools in whose folders objects of the clone may lie, by id.
+    """
+
+    source: str = msgspec.field(name="pool")
+    name: str
+    version: int
+    branch: str
+    homes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for id in (self.source, *self.homes):
+            check_id(id, what="a clone: a pool")
+        check_counts("a clone", version=self.version)
+
+    @property
+    def text(self) -> str:
+        """The revision, as users write it; the name is that of then."""
+        return f"{self.name}@{self.version}"
+
+
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of a pool.  Key, kind and aggregates never change; name and `settings` may.
 
     `restored` is the version of the list of pools in which it was last restored; 0 if it was never dropped.
+    `clone` is what a clone began with, None for other pools.
     """
 
     id: str
@@ -24,11 +48,17 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, str] = {}
     aggregates: dict[str, str] = {}
     restored: int = 0
+    clone: CloneOrigin | None = None
 
     def __post_init__(self) -> None:
         check_id(self.id, what=f"pool {self.name[:80]!r}: its folder")
         check_pool_name(self.name)
         check_counts(f"pool {self.name!r}", restored=self.restored)
+
+    @property
+    def homes(self) -> frozenset[str]:
+        """The other pools in whose folders objects of this one may lie, by id."""
+        return frozenset(() if self.clone is None else self.clone.homes)
 
     def key_of(self, sub_pool: str) -> PoolKey:
         """Returns the key that sorts a sub-pool's records ("" for the pool itself); sub-pools keep the order of

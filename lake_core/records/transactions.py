@@ -13,7 +13,7 @@ from collections import Counter
 import msgspec
 
 from lake_core.errors import Corrupt
-from lake_core.ids import is_id
+from lake_core.ids import home_of, is_id
 from lake_core.keys.ranges import KeyRange
 from lake_core.naming import check_objects, is_object
 from lake_core.records.branching import (
@@ -84,6 +84,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
             raise Corrupt(f"add_object {self.object!r}: needs an id, records, a size, and low < high")
         if self.seqs is not None and not 0 < self.seqs[0] <= self.seqs[1]:
             raise Corrupt(f"add_object {self.object!r}: the sequences {self.seqs} are out of order")
+        if home_of(self.object):
+            raise Corrupt(f"add_object {self.object!r}: a new object lies in the folder of its own pool")
         check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
         check_counts(self.object, records=self.records, size=self.size)
         check_data(self.object, self.data, size=self.size, inlined=isinstance(self, AddInlined))

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import Any
 
+from lake_core.ids import home_of
 from lake_core.naming import pool_journal
 from lake_core.phrases import counted, human_size
 from log_lake.cli.each_pool import EachPool
@@ -96,7 +97,8 @@ _SIZES = ("current", "removed", "other", "journal", "total")
 def _sizes(lake: Lake, name: str) -> dict[str, Any]:
     """What a pool takes: objects that `main` reads, objects that may come back, other data, the journal, all."""
     pool = lake.pool(name)
-    current = sum({r.object: r.size for r in pool.at().references}.values())
+    # what a clone reads in other folders takes room there
+    current = sum({r.object: r.size for r in pool.at().references if not home_of(r.object)}.values())
     removed = reach(pool).size
     journal, total = 0, 0
     for one in pool.store.list(f"{pool.config.id}/"):

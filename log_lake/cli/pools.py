@@ -89,6 +89,21 @@ def rekey_(args: Namespace) -> None:
     )
 
 
+def clone(args: Namespace) -> None:
+    """Make a pool that begins with the records of another one, without copying its objects."""
+    lake = open_lake(args)
+    pool = lake.clone(args.pool, args.new, at=args.at)
+    origin = pool.config.clone
+    assert origin is not None
+    view = pool.at()
+    if args.json:
+        of = {"of": origin.source, "version": origin.version, "branch": origin.branch}
+        print_json({"pool": pool.name, "id": pool.config.id, **of})
+        return
+    live = records_seen(view)
+    say(f"made the pool {pool.name}, a clone of {origin.text}: {live.text} records; no object was copied")
+
+
 def parse_settings(words: list[str]) -> dict[str, str]:
     """`K=V ...` -> a dictionary; raises InvalidInput."""
     settings = {}
@@ -198,6 +213,7 @@ def show(args: Namespace) -> None:
         "id": pool.config.id,
         "key": str(view.key) or "(arrival)",
         "kind": pool.config.kind,
+        "clone_of": None if pool.config.clone is None else pool.config.clone.text,
         "branch": view.branch,
         "version": view.version,
         "records": live.records,
@@ -227,13 +243,15 @@ def show(args: Namespace) -> None:
     if args.json:
         print_json(shown)
         return
-    for name in ("pool", "id", "key", "kind", "branch", "version", "records", "objects", "size", "depth"):
+    names = ["pool", "id", "key", "kind", *(["clone_of"] if pool.config.clone else [])]
+    for name in (*names, "branch", "version", "records", "objects", "size", "depth"):
         value = shown[name]
         text = f"{value:,}" if isinstance(value, int) else str(value)
         if name == "records":
             text = live.text + (f"; objects hold {live.stored:,}" if live.stored != live.records else "")
         if name == "depth":
             name, text = "overlap", f"at most {counted(view.depth, 'object')} at one key"
+        name = "clone of" if name == "clone_of" else name
         _line(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
     if references:
         _line(f"{'range':12} {json_of(shown['low'])} to {json_of(shown['high'])}")

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from lake_core import naming
+from lake_core.history.cloning import objects_elsewhere
+from lake_core.ids import without_home
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holders import copy_words
 from log_lake.erasure.receipt import Held, Receipt
@@ -42,5 +44,6 @@ def held_copies(
     if not copies:
         return ()
     searched = {naming.data_id(info.name) for info in on_store()}
+    searched |= {without_home(id) for id in objects_elsewhere(pool.history.load_open().state)}
     searched -= {one.object for one in receipt.erased}
     return tuple(Held(id, copy_words(name)) for id, name in copies if id not in searched)

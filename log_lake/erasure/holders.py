@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lake_core.history import PoolState, Reference
+from lake_core.naming import clone_of
 from log_lake.leases import Lease, Leases
 from log_lake.leases.lease import READ, WRITE
 
-TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
+TAG, DELETED_BRANCH, LEASE, FILE, CLONE = "tag ", "deleted branch ", "lease ", "file ", "clone "
 IN_JOURNAL, COPY = "journal ", "copy "
 """Prefixes of the words; the name or the id follows."""
 
@@ -68,8 +69,10 @@ def tagged_by_object(state: PoolState, pairs: Iterable[tuple[str, Reference]]) -
     """The tags that refer to each object, in words."""
     tagged: dict[str, list[str]] = {}
     for name, reference in pairs:
-        begins = DELETED_BRANCH if state.tags[name].deleted else TAG
-        tagged.setdefault(reference.object, []).append(begins + name)
+        tag = state.tags[name]
+        begins = DELETED_BRANCH if tag.deleted else TAG
+        words = f"{tag.reason} (tag {name})" if clone_of(name) else begins + name
+        tagged.setdefault(reference.object, []).append(words)
     return tagged
 
 
@@ -99,6 +102,12 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
     if kind is not None:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"
+    if by.startswith(CLONE):
+        clone = by.removeprefix(CLONE).partition(" (tag ")[0]
+        return (
+            f"erase the records in {clone} too (lake erase {clone} ...), or drop it and delete it for good; then: "
+            f"lake-agent retention --lake LAKE {pool_name}"
+        )
     if by.startswith(LEASE):
         return f"it ends by itself; until when, says: lake leases {pool_name}"
     if by.startswith(FILE):

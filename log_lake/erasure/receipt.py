@@ -18,7 +18,7 @@ import msgspec
 from lake_core import naming
 from lake_core.errors import Corrupt, Denied, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
-from lake_core.ids import check_id, is_id
+from lake_core.ids import check_id, home_of, is_id
 from lake_core.keys import KeyRange
 from lake_core.naming import check_objects
 from lake_core.records.decoding import check_counts, decoded_json
@@ -259,7 +259,9 @@ def summed(store: Store, pool_id: str, located: Located) -> ReceiptObject:
 
 
 def exists(store: Store, pool_id: str, object_id: str) -> bool:
-    """Whether the object is on the store."""
+    """Whether the object is on the store, in the folder of the pool: what lies in another one is of that pool."""
+    if home_of(object_id):
+        return False
     name = naming.data_object(pool_id, object_id)
     try:
         store.open_input(name).close()

@@ -36,7 +36,7 @@ from lake_core import naming
 from lake_core.errors import ClocksApart, Conflict, NotFound, PlanAgain
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
-from lake_core.ids import first_id
+from lake_core.ids import first_id, home_of
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
@@ -49,6 +49,7 @@ from log_lake.erasure.copies import held_copies
 from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
     CLOCK,
+    CLONE,
     DELETED_BRANCH,
     JOURNAL,
     LOAD,
@@ -380,11 +381,13 @@ class _Run:
         holders = Holders(state, leases, tagged, uncommitted)
         of_tags = [Located.of(reference) for _, reference in in_tags]
         self.notes.add([*map(Located, [*removed, *begun, *uncommitted]), *of_tags])
-        inlined = {one.object for one in of_tags if one.data}
+        # what is not an object of this pool's folder is gone when nothing of the pool refers to it
+        kept = {one.object for one in of_tags if one.data or home_of(one.object)}
+        kept |= {id for id in (*removed, *begun) if home_of(id)}
         self.notes.gather(self.target)
         all_held: list[Held] = []
         for one in self.receipt.erased:
-            if one.object in inlined or self._exists(one.object):
+            if one.object in kept or self._exists(one.object):
                 if not (by_all := holders.of(one.object)):  # it was removed, or another vacuum began, since
                     return False
                 all_held += [Held(one.object, by) for by in by_all]
@@ -412,9 +415,10 @@ class _Run:
             self.pool.commit_actions((discard,), on=loaded.version, message=f"{self.reason}: released")
 
     def _was_committed(self, id: str) -> bool:
-        """Returns whether a branch or a tag held the object in an earlier run.  Then no writer can commit it
-        anew."""
-        return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
+        """Returns whether a branch, a tag or a clone held the object in an earlier run.  Then no writer can commit
+        it anew."""
+        kinds = (TAG, DELETED_BRANCH, CLONE)
+        return any(one.object == id and one.by.startswith(kinds) for one in self.receipt.held)
 
     def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[Located]:
         return [Located.of(reference) for _, reference in self.search.in_tags(state, names, now=now)]

@@ -10,8 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from lake_core import naming
+from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.ids import is_id
 from lake_core.records.decoding import decoded_json
 from lake_core.store import Store
 
@@ -28,6 +30,22 @@ def give_up(context: Context, pool_id: str, *, why: str) -> None:
     """Writes the note, unless there is one.  Raises Unavailable."""
     note = GivenUp(context.author, context.now(), why)
     context.store.create(naming.given_up(pool_id), msgspec.json.encode(note))
+
+
+def give_up_unlisted(context: Context, state: PoolsState, pool_id: str) -> None:
+    """Writes the note into a folder that the list of pools lacks.
+
+    Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
+    """
+    if pool_id in state.pools:
+        raise InvalidInput(f"{pool_id} is the folder of {state.pools[pool_id].name!r}; drop it by its name")
+    if pool_id in state.dropped:
+        raise InvalidInput(
+            f"{pool_id} is the folder of a dropped pool; lake vacuum --dropped deletes it in time"
+        )
+    if not is_id(pool_id) or next(iter(context.store.list(pool_id)), None) is None:
+        raise NotFound(f"{pool_id}: there is no such folder of a pool; lake fsck lists them")
+    give_up(context, pool_id, why="it is not needed")
 
 
 def read_given_up(store: Store, pool_id: str) -> GivenUp | None:

@@ -27,7 +27,7 @@ from lake_core.catalog import Catalog
 from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history import History
-from lake_core.ids import IdSource, check_id, is_id
+from lake_core.ids import IdSource, check_id
 from lake_core.keys import PoolKey
 from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
@@ -37,9 +37,11 @@ from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.combine.declared import check_rule
+from log_lake.lake import clones
 from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
-from log_lake.lake.given_up import give_up
+from log_lake.lake.given_up import give_up_unlisted
+from log_lake.lake.holds import check_held
 from log_lake.lake.moment import views_at_one_moment
 from log_lake.lake.named import pool_to_restore
 from log_lake.lake.open_transactions import OPEN_FOR, begin
@@ -252,6 +254,13 @@ class Lake:
         self.catalog.create(config)
         return self._pool(config, "")
 
+    def clone(self, name: str, new: str, *, at: str = naming.MAIN) -> Pool:
+        """Make a pool `new` that begins with a revision of the pool `name`, without copying its objects.
+
+        Raises AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, Conflict, OutcomeUnknown, Unavailable.
+        """
+        return clones.clone(self.pool(name), new, at=at, catalog=self.catalog, unlisted=self.unlisted)
+
     def unlisted(self, config: PoolConfig) -> Pool:
         """Returns a pool that is not in the list yet; `catalog.create` makes it visible, with all its content."""
         return self._pool(config, "")
@@ -352,6 +361,7 @@ class Lake:
             raise InvalidInput(f"pool {config.name!r} is not dropped; there is nothing to restore")
         if new_name:
             naming.check_chosen_name(new_name, what="pool")
+        check_held(self, config)
         self.catalog.restore(config.id, name=new_name or config.name)
         pool = self._pool(msgspec.structs.replace(config, name=new_name or config.name), "")
         if closed is not None:  # otherwise its journal was damaged when it was dropped
@@ -359,23 +369,11 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Writes a note into a folder that is not in the list of pools: the folder is not needed.  Nothing is
-        deleted.
+        """Writes a note into a folder that is not in the list of pools: it is not needed.  Nothing is deleted.
 
         Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
         """
-        state = self.catalog.load().state
-        if pool_id in state.pools:
-            raise InvalidInput(
-                f"{pool_id} is the folder of {state.pools[pool_id].name!r}; drop it by its name"
-            )
-        if pool_id in state.dropped:
-            raise InvalidInput(
-                f"{pool_id} is the folder of a dropped pool; lake vacuum --dropped deletes it in time"
-            )
-        if not is_id(pool_id) or next(iter(self.store.list(pool_id)), None) is None:
-            raise NotFound(f"{pool_id}: there is no such folder of a pool; lake fsck lists them")
-        give_up(self.context, pool_id, why="it is not needed")
+        give_up_unlisted(self.context, self.catalog.load().state, pool_id)
 
     def rename_pool(self, name: str, new: str) -> int:
         """Gives a pool another name; returns the version of the list.
@@ -436,6 +434,7 @@ class Lake:
                 format_version=self.context.format_version,
                 metadata=self.context.metadata,
                 gated=self.context.gated,
+                homes=config.homes,
             )
             self._histories[config.id] = history
         history.pool_name = config.name

@@ -22,6 +22,7 @@ from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import ROW, without_rows
 from log_lake.lake.bulk import Built, Bulk, Divider, whole
+from log_lake.lake.clones import settings_of_copy
 from log_lake.lake.lake import Lake
 from log_lake.lake.loads import commit_written, lease_of
 from log_lake.lake.pool import Pool
@@ -35,9 +36,6 @@ from log_lake.reading.plan import ScanPlan
 from log_lake.reading.scan import scan
 from log_lake.settings import Settings
 from log_lake.workers import Exchanging, Here, SortedPiece, Worker, Workers, exchange
-
-SOURCES = ("ingest.source", "intervals.source")
-"""Settings that only one pool should have.  The place of a published table is one too (`publish.iceberg`)."""
 
 REKEY = "rekey"
 """The reason that its leases state; `lake fsck` recognizes by it a folder that is being filled."""
@@ -162,12 +160,7 @@ def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: 
             f"pool {old.name!r}: records that are combined already would be combined once more under another key; "
             "make an append pool of them (--kind append), or load the original records"
         )
-    settings = {
-        name: text
-        for name, text in old.settings.items()
-        if name not in SOURCES and (name != "publish.iceberg" or text == "beside")
-    }
-    return lake.new_pool(new, key=key, kind=kind, settings=settings)
+    return lake.new_pool(new, key=key, kind=kind, settings=settings_of_copy(old))
 
 
 def _check_key(key: PoolKey, views: Sequence[View]) -> None:

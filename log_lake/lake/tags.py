@@ -71,6 +71,12 @@ def set_tag_on(
     return planned(lambda: _set(pool, name, *resolve(), id=id_of(), reason=reason, expires=expires))
 
 
+def keep_for(pool: Journaled, name: str, resolve: TagAt, *, reason: str) -> TagResult:
+    """Gives the state and branch of `resolve` the name of a tag that the lake sets itself, for a clone."""
+    ids = pool.context.ids
+    return planned(lambda: _set(pool, name, *resolve(), id=ids.new(), reason=reason, expires=None))
+
+
 def _set(
     pool: Journaled,
     name: str,
@@ -113,6 +119,16 @@ def is_set_by(pool: Journaled, name: str, ids: Collection[str]) -> bool:
 def delete_tag(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
     """Deletes a tag; if it keeps a deleted branch, the objects that only it keeps go onto the list of removed
     objects."""
+    if naming.clone_of(name):
+        raise InvalidInput(
+            f"tag {name!r} keeps what a clone of pool {pool.name!r} needs: drop the clone, or compact it whole and "
+            "vacuum it; then the agent retention deletes the tag"
+        )
+    return let_go(pool, name, chunk=chunk)
+
+
+def let_go(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
+    """Deletes a tag, also one that the lake sets itself."""
     return planned(lambda: _delete(pool, name, chunk))
 
 

@@ -16,12 +16,17 @@ from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Unavailable, words
 
 
-def missing(where: str, name: str, what: str = "restore it, or take it out (lake repair)") -> ObjectMissing:
-    """Returns the error for a data object that the store does not have; `where` names the store, or the
-    folder."""
+def missing(
+    where: str, name: str, what: str = "restore it, or take it out (lake repair)", *, object_id: str = ""
+) -> ObjectMissing:
+    """Returns the error for a data object that the store does not have; `where` names the store, or the folder.
+
+    `object_id`: the name by which a pool refers to it, if the caller knows it.
+    """
     full = f"{where}/{name}" if where else name
     return ObjectMissing(
-        f"{full}: this data object is missing from the store; {what}", object_id=naming.data_id(name) or ""
+        f"{full}: this data object is missing from the store; {what}",
+        object_id=object_id or naming.data_id(name) or "",
     )
 
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
+from lake_core.ids import without_home
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records.decoding import decoding
 from lake_core.store import Store, planned
@@ -104,7 +105,7 @@ class DataObject:
             if kept is None:
                 planned.fetch_tail(self._file, share=share)
         except FileNotFoundError as error:
-            raise missing(store.uri, self.name) from error
+            raise missing(store.uri, self.name, object_id=object_id) from error
         try:
             with reading(f"{store.uri}/{self.name}", f"not a readable {SPELLED[self.format]} file"):
                 if size is not None and self._file.size() != size:
@@ -113,7 +114,7 @@ class DataObject:
                         "record: it is damaged, or another object took its name"
                     )
                 self._container = OPEN[self.format](
-                    self._file, kept, name=self.name, object_id=object_id, whole=whole
+                    self._file, kept, name=self.name, object_id=without_home(object_id), whole=whole
                 )
         except BaseException as error:
             self._forget_damaged(error)

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from lake_core import naming
 from lake_core.errors import CannotHold
 from lake_core.keys import PoolKey
 from log_lake.columns.keys import key_at
 from log_lake.objects.weight import Sizes
-from log_lake.objects.write import ObjectWriter, WrittenObject
+from log_lake.objects.write import ObjectWriter, WrittenObject, plainer_of
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +68,7 @@ def write_run(
     while True:  # every turn but the last writes an object, or goes to a plainer format
         writer = new_writer(len(written))
         for _ in range(plainer):
-            writer = replace(writer, object_id=naming.plainer(writer.object_id))
+            writer = replace(writer, object_id=plainer_of(writer.object_id))
         try:
             with writer:
                 for table in position.next_object(writer):

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from lake_core import naming
 from lake_core.errors import CannotHold
+from lake_core.ids import ID_LENGTH
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
@@ -54,6 +55,9 @@ log = logging.getLogger(__name__)
 _SMALL_CHUNK = 1_024
 """Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
 much as this many records."""
+
+_PLAINER = {naming.ZST: naming.ZNG, naming.ZNG: naming.PARQUET}
+"""What an object is written as if its format has no form for a record."""
 
 _BEYOND = b"\0"
 """A key with this byte appended is the smallest key above it."""
@@ -149,9 +153,14 @@ def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]])
                     writer.write(table)
             return writer.written if writer.records else None
         except CannotHold as error:
-            plainer = naming.plainer(writer.object_id)
+            plainer = plainer_of(writer.object_id)
             log.info("%s: %s; writes %s instead", writer.object_id, error, plainer)
             writer = replace(writer, object_id=plainer)
+
+
+def plainer_of(object_id: str) -> str:
+    """The name of the object in the next plainer format."""
+    return naming.object_id_of(object_id[:ID_LENGTH], _PLAINER[naming.format_of(object_id)])
 
 
 @dataclass

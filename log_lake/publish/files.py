@@ -21,7 +21,7 @@ from pyiceberg.table.metadata import TableMetadataV2
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.history import Reference
-from lake_core.ids import ID_LENGTH
+from lake_core.ids import ID_LENGTH, in_home, without_home
 from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.copied import copy_name, copy_prefix
@@ -58,9 +58,12 @@ def files_before(
     rules: Mapping[str, ObjectRule],
     *,
     at: Callable[[str], str],
+    homes: Iterable[str] = (),
 ) -> Before:
     """Returns the files of the previous table that may be reused; `at` gives the location of the pool's object of
     an id.
+
+    `homes`: other pools in whose folders objects of a clone may lie.
 
     None may be reused if a column got a wider type, or if readers no longer find a key field by its own name.
     Raises Corrupt if the table names a file that is neither an object of the pool nor a file of the table.
@@ -77,7 +80,7 @@ def files_before(
                 check_files([file.file_path], place.location_of("deletes/"))
             elif file.file_path.startswith(copies := place.location_of("data/")):
                 check_files([file.file_path], copies)
-            elif file.file_path != at(object_id):
+            elif file.file_path not in {at(object_id), *(at(in_home(object_id, home)) for home in homes)}:
                 raise Corrupt(f"it names {file.file_path[:200]!r}, which is no object of the pool")
             (was.deletes if is_deletes(file) else was.data)[object_id] = file
     return was
@@ -123,9 +126,10 @@ class Describing:
     def _describe(self, rule: ObjectRule) -> Described | None:
         if rule.references[0].schema in self.copied:
             return self._copy(rule)
-        named = self.place.location_of(f"deletes/{rule.object}-{rule.digest(self.view.state.lifts)}-")
+        id = without_home(rule.object)
+        named = self.place.location_of(f"deletes/{id}-{rule.digest(self.view.state.lifts)}-")
         location = location_of_object(self.view, rule.object)
-        data, deletes = self.was.data.get(rule.object), self.was.deletes.get(rule.object)
+        data, deletes = self.was.data.get(id), self.was.deletes.get(id)
         data = None if data is None or data.file_path != location else data
         if data is not None and (
             self.was.rules.get(rule.object) == rule
@@ -160,11 +164,12 @@ class Describing:
         same."""
         what = f"{rule.digest(self.view.state.lifts)} {self.columns}"
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
-        named = self.place.location_of(copy_prefix(rule.object, digest))
-        before = self.was.data.get(rule.object)
+        id = without_home(rule.object)
+        named = self.place.location_of(copy_prefix(id, digest))
+        before = self.was.data.get(id)
         if before is not None and before.file_path.startswith(named):
             return Described(before, None, is_new=False, has_new_deletes=False)
-        location = self.place.location_of(copy_name(rule.object, digest, self.new_id()))
+        location = self.place.location_of(copy_name(id, digest, self.new_id()))
         plan = replace(self._plan, references=tuple(self._planned.get(rule.object, ())))
         new = copied_file(plan, self.view, self.columns, self.layout.names, self.place, location=location)
         return None if new is None else Described(new, None, is_new=True, has_new_deletes=False)

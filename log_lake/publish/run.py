@@ -250,7 +250,8 @@ class _Publisher:
             stored = (*plan.stored, ORDER)
             layout = m.layout_of(before, plan.columns, plan.names, stored=stored, texts=plan.texts)
             at = partial(f.location_of_object, view)
-            was = f.files_before(before, layout, place, rules_before, at=at)
+            homes = view.config.homes
+            was = f.files_before(before, layout, place, rules_before, at=at, homes=homes)
         describing = f.Describing(view, place, layout, was, ids.new, plan.columns, plan.copied)
         files = describing.described(plan.rules.values())
         if (

@@ -6,7 +6,7 @@ was checked takes a number of eight bytes, an object that the history refers to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Draft
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of, unlisted_objects
-from lake_core.ids import id_seconds, is_id
+from lake_core.ids import id_seconds, in_home, is_id
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
 from lake_core.records.codec import Codec
@@ -92,6 +92,8 @@ class PoolCheck:
     check_objects: CheckObjects
     older_than: float
     progress: CheckProgress = lambda what, count: None
+    listed: Collection[str] = ()
+    """The ids of the pools of the lake, dropped ones too."""
     references: int = 0
     objects: int = 0
     without_sum: int = 0
@@ -112,6 +114,7 @@ class PoolCheck:
             rule=rule_of(self.config),
             clock=self.context.clock,
             gated=False,  # it looks once
+            homes=self.config.homes,
         )
         self.journal = JournalCheck(
             self._history.journal,
@@ -151,6 +154,9 @@ class PoolCheck:
         for name, tag in sorted(state.tags.items()):
             if not tag.is_live(self._history.now()):
                 continue
+            if (clone := naming.clone_of(name)) and clone not in self.listed:
+                what = f"tag {name} of version {tag.version}, for the {tag.reason}, which the list of pools lacks"
+                yield self._finding("clone_hold_left", naming.pool_journal(self.config.id), what, id=clone)
             try:
                 self._reach_state(self._history.load_version(tag.version).state)
             except (Corrupt, NotFound) as error:
@@ -258,17 +264,22 @@ class PoolCheck:
     def _is_damage(self, one: Finding) -> bool:
         """Whether a finding about an object is still true: a vacuum may have deleted a missing one
         meanwhile."""
-        return one.kind != "object_missing" or is_damage(self._history, naming.data_id(one.where) or "")
+        return one.kind != "object_missing" or is_damage(self._history, self._object_of(one))
+
+    def _object_of(self, one: Finding) -> str:
+        """The name by which the pool refers to the object of a finding; "" if it is of no object."""
+        id, home = naming.data_id(one.where), one.where.partition("/")[0]
+        return "" if id is None else id if home == self.config.id else in_home(id, home)
 
     def _on_branches(self, findings: list[Finding], state: PoolState) -> Iterator[Finding]:
         """The findings about objects, each with all branches that must be repaired."""
-        ids = {id for one in findings if (id := naming.data_id(one.where)) is not None}
+        ids = {id for one in findings if (id := self._object_of(one))}
         referring: dict[str, list[str]] = {id: [] for id in ids}
         for name, branch in sorted(state.branches.items()):
             for id in set(objects_of(branch.snapshot, ids)):
                 referring[id].append(name)
         for one in findings:
-            id = naming.data_id(one.where) or ""
+            id = self._object_of(one)
             yield on_branches(one, id=id, branches=referring.get(id, ()))
 
     def _counted(self, batches: Iterable[list[Reference]]) -> Iterator[list[Reference]]:

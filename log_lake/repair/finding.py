@@ -87,6 +87,13 @@ KINDS: dict[str, Kind] = {
         LEFTOVER,
         "wait until lake rekey has ended; if none is under way: lake drop {id} --yes",
     ),
+    "clone_unlisted": Kind(
+        LEFTOVER, "wait until lake clone has ended; otherwise the agent retention ends it after vacuum.grace"
+    ),
+    "clone_hold_left": Kind(
+        LEFTOVER,
+        "wait until lake clone has ended; otherwise the agent retention deletes the tag after vacuum.grace",
+    ),
     "object_before_journal": Kind(
         LEFTOVER,
         "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing: delete the object, or "

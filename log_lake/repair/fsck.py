@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.catalog.state import PoolsState
+from lake_core.checkpoints import CheckpointFile
 from lake_core.context import Context
-from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
+from lake_core.errors import CheckpointGone, Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
+from lake_core.history.rows import HOME
 from lake_core.ids import id_seconds, is_id
 from lake_core.keys.spec import ARRIVAL
 from lake_core.store import Store
@@ -135,6 +137,7 @@ class Fsck:
                 or in_threads(self.context.store, data=self.data or self.content, content=self.content),
                 self.older_than,
                 self.progress,
+                listed=(*state.pools, *state.dropped),
             )
             try:
                 with isolated(name):
@@ -179,6 +182,9 @@ class Fsck:
                 what += "; its objects are being deleted"
             return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
         history = History(self.context.store, pool_id=id, key=ARRIVAL, clock=self.context.clock, gated=False)
+        if not self._is_listed_now(id) and is_clone(history):
+            what = "a clone that the list of pools does not have: it is being made, or its maker died"
+            return finding("clone_unlisted", pool=id, where=f"{id}/", what=what, id=id)
         try:
             closed = history.load().state.closed
         except Corrupt:
@@ -231,6 +237,16 @@ class Fsck:
         except (Corrupt, Unavailable):
             return None
         return source if source != id else None
+
+
+def is_clone(history: History) -> bool:
+    """Whether the newest checkpoint is one of a clone.  Raises Unavailable."""
+    marks = history.journal.marks().checkpoints
+    try:
+        groups = CheckpointFile(history.journal.store, marks[0].name).footer.groups if marks else ()
+    except (Corrupt, CheckpointGone):
+        return False
+    return any(group.section == HOME for group in groups)
 
 
 def top_names(store: Store, folder: str) -> Iterator[str]:

@@ -134,6 +134,12 @@ def plan_rebuild(
         raise NotFound(
             f"pool {pool!r} does not exist; name a pool of lake ls, or the id of a folder of the lake"
         )
+    if catalogued is not None and catalogued.clone is not None:
+        of = catalogued.clone
+        raise InvalidInput(
+            f"pool {pool!r} is a clone, and many of its objects lie in the folders of other pools: make another "
+            f"clone (lake clone {of.name} NEW --at {naming.clone_tag(source_id)}), and load what came since again"
+        )
     in_place = not options.name or catalogued is None
     if has_history(store, source_id):
         if not options.name:

@@ -40,6 +40,9 @@ from log_lake.workers import Here, Workers
 SMALLEST_PIECE = 16 << 20
 """Bytes.  A job is not cut into smaller outputs only to keep more workers busy."""
 
+_COMPACTED = {naming.PARQUET: naming.PARQUET, naming.ZNG: naming.ZST, naming.ZST: naming.ZST}
+"""The format that a compaction writes in a pool of a given format: rows become columns."""
+
 JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 
@@ -63,7 +66,7 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
             f"branch {branch.name!r}: a compaction takes what a merge will bring to the parent, or the rest, never "
             "both; plan again"
         )
-    format = naming.COMPACTED[naming.format_in(sub_pool, str(revision.settings["format"]))]
+    format = _COMPACTED[naming.format_in(sub_pool, str(revision.settings["format"]))]
     hiding = [*revision.tombstones, *revision.aged_off]
     work = begin_rewriting(branch, revision, ordered, hiding=hiding, format=format, message=message)
     if rule.kind == "aggregate":

@@ -37,12 +37,19 @@ def _json(value: object) -> str:
 
 
 def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
-    """`lake:pools`: a row for each pool."""
+    """`lake:pools`: a row for each pool; `clone_of` is what a clone began with, as NAME@VERSION."""
     rows = [
-        {"name": p.name, "id": p.id, "key": str(p.key), "kind": p.kind, "settings": _json(p.settings)}
+        {
+            "name": p.name,
+            "id": p.id,
+            "key": str(p.key),
+            "kind": p.kind,
+            "settings": _json(p.settings),
+            "clone_of": None if p.clone is None else p.clone.text,
+        }
         for p in pools
     ]
-    names = ("name", "id", "key", "kind", "settings")
+    names = ("name", "id", "key", "kind", "settings", "clone_of")
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
 
 

@@ -1,7 +1,7 @@
 """Dropped pools: once the grace time is over, everything that they have on the store is deleted.
 
 1. A dropped pool is old enough if its drop was recorded at least `vacuum.grace` ago (the pool's own setting), by
-   the clock of the store (`vacuum.ages`).  A live lease on the pool keeps it.
+   the clock of the store (`vacuum.ages`).  A live lease on the pool keeps it, and so does a clone that needs it.
 2. `delete_pool` in the list: from now on it cannot be restored.  Only one process can commit it for one drop.
 3. The objects below its folder are deleted, leases too.  Every process may do this, any number of times.
 4. `forget_pool`: nothing is left.
@@ -12,12 +12,14 @@ for step 1.  But a reader takes its lease first and then checks whether the pool
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from itertools import islice
 
 from lake_core import naming
-from lake_core.errors import Conflict, Unavailable
+from lake_core.errors import Conflict, Corrupt, Unavailable
+from lake_core.history import PoolState
 from lake_core.history.activity import read_notes
 from lake_core.ids import is_id
 from lake_core.journal.ages import oldest_safe_of
@@ -25,6 +27,14 @@ from lake_core.phrases import counted, human_size
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import ObjectInfo
 from log_lake.lake import Lake
+from log_lake.lake.holds import (
+    clone_tags,
+    end_unlisted,
+    forget_note,
+    holding,
+    release_dropped,
+    unlisted_clones,
+)
 from log_lake.leases import Leases
 from log_lake.presence.lease_list import list_leases
 from log_lake.settings import Settings
@@ -39,7 +49,7 @@ write."""
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """A dropped pool, and what keeps it: `grace` or `lease`; None if it may be deleted."""
+    """A dropped pool, and what keeps it: `grace`, `lease` or `clone`; None if it may be deleted."""
 
     dropped: DroppedPool
     held: str | None
@@ -67,6 +77,17 @@ def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]
     journal = lake.catalog.journal
     infos = list(journal.store.list(journal.name)) if dropped else []
     return [PlannedPool(one, _held(lake, one, infos, grace=grace)) for one in dropped]
+
+
+def _clones(lake: Lake, dropped: DroppedPool) -> tuple[bool, PoolState | None, list[str]]:
+    """Whether a clone needs the pool; its state; and the clones that were never listed and must be ended first."""
+    listed = lake.catalog.load().state
+    state: PoolState | None = None
+    with contextlib.suppress(Corrupt):  # then only the list of pools knows of clones
+        state = lake.unlisted(dropped.pool).history.load().state
+    before = lake.context.now() - Settings(dropped.pool.settings)["vacuum.grace"]
+    young, old = ([], []) if state is None else unlisted_clones(lake.context, listed, state, before=before)
+    return bool(young or holding(lake, listed, dropped.pool.id)), state, old
 
 
 def _leases(lake: Lake, pool: PoolConfig, *, deletes: bool) -> Leases:
@@ -98,7 +119,9 @@ def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: f
     )
     if age > 0 and safe < dropped.version:
         return "grace"
-    return "lease" if leases.live else None
+    if leases.live:
+        return "lease"
+    return "clone" if _clones(lake, dropped)[0] else None
 
 
 def delete_dropped(
@@ -132,10 +155,18 @@ def _delete_left_notes(lake: Lake) -> None:
 
 def _delete(lake: Lake, dropped: DroppedPool, progress: DeleteProgress) -> DeletedPool | None:
     id, name = dropped.pool.id, dropped.pool.name
+    of_clones: list[str] = []
     if not dropped.is_deleted:
         # a plan of a process that may not write rests on its own clock, which must delete nothing
         if _leases(lake, dropped.pool, deletes=True).live:
             return None
+        needed, state, old = _clones(lake, dropped)
+        for clone_id in old:
+            assert state is not None  # it names them
+            needed |= not end_unlisted(lake, lake.unlisted(dropped.pool), state, clone_id)
+        if needed:
+            return None
+        of_clones = [] if state is None else list(clone_tags(state))
         try:
             lake.catalog.begin_delete(id, version=dropped.version)
         except Conflict as error:
@@ -156,6 +187,9 @@ def _delete(lake: Lake, dropped: DroppedPool, progress: DeleteProgress) -> Delet
             f"{lake.store.uri}/{id}: a process goes on writing here; stop it, then run this again"
         )
     lake.store.delete(naming.activity(id))
+    release_dropped(lake, dropped.pool)
+    for clone_id in of_clones:
+        forget_note(lake.context, clone_id)
     try:
         lake.catalog.forget(id)
     except Conflict as error:  # another process was faster

@@ -24,7 +24,7 @@ from lake_core.errors import Conflict, Corrupt, Denied, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
 from lake_core.history.vacuuming import held_objects
-from lake_core.ids import first_id, is_id
+from lake_core.ids import first_id, home_of, is_id
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.store_time import earlier
 from lake_core.phrases import counted, human_size
@@ -277,9 +277,11 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
         begun = loaded.state.removed.vacuums[seq]
         assert begun.confirmed  # by us, or by the process that was faster
         done = replace(done, spared=done.spared + len(spared))
-    means.delete([naming.data_object(pool.config.id, id) for id in begun.objects])
-    size = sum(removal.size for removal in begun.removals)
-    done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
+    # objects in the folders of other pools are let go: deleting is a matter of these pools
+    own = {id: removal for id, removal in begun.by_object().items() if not home_of(id)}
+    means.delete([naming.data_object(pool.config.id, id) for id in own])
+    size = sum(removal.size for removal in own.values())
+    done = replace(done, objects=done.objects + len(own), size=done.size + size)
     means.progress(done.objects, done.size)
     message = f"vacuumed {counted(len(begun.objects), 'object')}"
     try:

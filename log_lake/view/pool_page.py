@@ -84,7 +84,7 @@ class RemovedObjects(msgspec.Struct, frozen=True):
 
 
 class PoolPage(msgspec.Struct, frozen=True):
-    """A branch of a pool now.
+    """A branch of a pool now; `clone_of` is what a clone began with, "" for other pools.
 
     `records` are those that readers see, or, unless `is_exact`, at most so many; `stored` those in objects.
     `ranges` is empty unless the pool has split points.
@@ -96,6 +96,7 @@ class PoolPage(msgspec.Struct, frozen=True):
     id: str
     key: str
     kind: str
+    clone_of: str
     branch: str
     branches: list[str]
     tags: list[str]
@@ -138,6 +139,7 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
         id=pool.config.id,
         key=str(view.key),
         kind=pool.config.kind,
+        clone_of="" if pool.config.clone is None else pool.config.clone.text,
         branch=branch,
         branches=sorted(view.state.branches),
         tags=sorted(name for name, tag in view.state.tags.items() if not tag.deleted),

@@ -64,6 +64,11 @@ SLOW = (
         0.5,
         ("lake_core/history/", "log_lake/lake/transactions.py", "log_lake/lake/moment.py"),
     ),
+    Slow(
+        "tests/spark/test_clones.py",
+        0.5,
+        ("log_lake/lake/clones.py", "lake_core/naming.py", "spark_apps/native/"),
+    ),
     Slow("tests/airflow/view/test_page.py", 1.0, OF_VIEW),
     Slow("tests/airflow/view/test_starting.py", 1.0, OF_VIEW),
     Slow("tests/airflow/test_submitted.py", 2.0, ("airflow_lake/groups/", "tests/support/yarn/")),

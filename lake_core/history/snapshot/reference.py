@@ -99,6 +99,12 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
     )
 
 
+def are_inlined(table: pa.Table) -> list[bool]:
+    """Of each of the rows, whether it holds the bytes of its object."""
+    decoded = map(_COLUMNS.decode, table["value"].to_pylist())
+    return [isinstance(one, ColumnsAndMore) and bool(one.data) for one in decoded]
+
+
 _NAMES = ("object", "key", "high", "seq", "oldest", "applied", "place", "records", "size", "schema", "value")
 
 

@@ -92,7 +92,8 @@ class RetentionPlan:
     `deletable`: the removed objects that a vacuum may delete, with `size` in bytes.  `held`: the number of
     objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, which had begun to delete `begun`
     objects of `begun_size` bytes.  `has_new_names`: some names are old enough, and no scan for orphans has seen
-    them.  `entries`: the journal entries that a purge may delete.
+    them.  `entries`: the journal entries that a purge may delete.  `ended`: the number of clones for which the
+    pool need keep nothing any more.
     """
 
     expiry: ExpirePlan
@@ -104,12 +105,13 @@ class RetentionPlan:
     begun_size: int = 0
     has_new_names: bool = False
     entries: int = 0
+    ended: int = 0
     rests: bool = False
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        work = (self.deletable, self.unfinished, self.has_new_names, self.entries)
+        work = (self.deletable, self.unfinished, self.has_new_names, self.entries, self.ended)
         return self.expiry.idle and not any(work)
 
 

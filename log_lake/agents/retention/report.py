@@ -21,7 +21,8 @@ class RetentionResult(Result, Gain):
     `expired` references of the branch, with `records` and `expired_size` bytes; `deletes`: tombstones that it
     committed, for older records in other objects.  It found `orphans`, deleted `vacuumed` objects of `freed`
     bytes, and left `spared` objects for a lease.  It purged `purged` entries of the journal.  It `ended`
-    transactions over several pools, and deleted the objects of `forgotten` ones.  `version`: the newest version
+    transactions over several pools, and deleted the objects of `forgotten` ones.  It `released` what the pool kept
+    for so many clones.  `version`: the newest version
     that it committed, None if it committed nothing.
     """
 
@@ -38,6 +39,7 @@ class RetentionResult(Result, Gain):
     purged: int
     ended: int = 0
     forgotten: int = 0
+    released: int = 0
 
 
 def plan_line(pool_name: str, work: ExpirePlan) -> str:
@@ -76,6 +78,8 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
     if work.deletable or work.held:
         kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in work.held.items())
         yield f"{pool_name}: delete {counted(work.deletable, 'object')}, {human_size(work.size)}{kept}"
+    if work.ended:
+        yield f"{pool_name}: keep nothing more for {counted(work.ended, 'clone')}"
     if work.has_new_names:
         yield f"{pool_name}: scan new objects for orphans"
     if work.entries:
@@ -112,6 +116,7 @@ def work_line(done: Mapping[str, Any]) -> str:
         f"deleted {counted(done['forgotten'], 'decision')} that no journal needs"
         if done["forgotten"]
         else "",
+        f"keeps nothing more for {counted(done['released'], 'clone')}" if done.get("released") else "",
     ]
     return "; ".join(step for step in steps if step) or "nothing to do"
 

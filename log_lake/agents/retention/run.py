@@ -1,6 +1,7 @@
 """The retention agent without Spark: finds the pools that have work, and does the work.
 
     expire             removes what is old from the branch (`expire.*`); its objects join the list of removed ones
+    end of holds       deletes tags that keep a version for a clone which needs nothing here any more
     scan for orphans   puts objects that were never committed onto that list too
     vacuum             deletes objects of the list once `vacuum.grace` and `history.keep` are over
     purge              deletes entries older than `history.keep`, after a checkpoint
@@ -42,6 +43,7 @@ from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import Work
 from log_lake.compaction.gain import Gain, Standing, gain, standing_of
 from log_lake.lake import Lake
+from log_lake.lake.holds import clone_tags, end_holds, ended
 from log_lake.lake.open_transactions import clean, due
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
@@ -69,10 +71,10 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
-    return _plan(lake.pool(pool_name), branch=branch, now=lake.context.now())
+    return _plan(lake, lake.pool(pool_name), branch=branch, now=lake.context.now())
 
 
-def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
+def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     work = expiry.plan(pool, branch=branch)
     loaded = pool.history.load_open()
     removed = loaded.state.removed
@@ -86,7 +88,8 @@ def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     def entries(moment: float) -> int:
         return purgeable(pool, newest=loaded.version, now=moment)
 
-    may_rest = work.idle and not (work.stays or lists_some or removed.vacuums)
+    holds = clone_tags(loaded.state)  # they end when something changes in other pools
+    may_rest = work.idle and not (work.stays or lists_some or removed.vacuums or holds)
     later = now + AHEAD
     if may_rest and not (has_new_names(later) or entries(later) or _expires_later(pool, branch=branch)):
         return RetentionPlan(work, rests=True)  # what is not due later is not due now
@@ -101,6 +104,7 @@ def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
         begun_size=sum(one.size for one in begun),
         has_new_names=has_new_names(now),
         entries=entries(now),
+        ended=len(list(ended(lake, pool, loaded.state, grace=pool.settings["vacuum.grace"]))),
     )
 
 
@@ -136,6 +140,7 @@ def retain(
     scanned = pool.history.load_open().state.removed.scanned
     is_time = is_due(pool, since=scanned, now=lake.context.now())
     scan = scan_orphans(pool, workers=workers) if is_time else None
+    released = end_holds(lake, pool, grace=pool.settings["vacuum.grace"])
     vacuumed = vacuum(pool, workers=workers)
     now = lake.context.now()
     purged, loaded = 0, pool.history.load_open()
@@ -154,6 +159,7 @@ def retain(
         freed=vacuumed.size,
         spared=vacuumed.spared,
         purged=purged,
+        released=len(released),
         **vars(_gain(before, loaded.state, branch) if expired.version is not None else Gain()),
     )
     log.info("%s", pool_line(result))
@@ -230,13 +236,13 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
     to_do = "What was done stays; the next run goes on with the rest"
     sums = (
         *("expired", "records", "expired_size", "deletes", "orphans"),
-        *("vacuumed", "freed", "spared", "purged", "ended", "forgotten"),
+        *("vacuumed", "freed", "spared", "purged", "ended", "forgotten", "released"),
     )
 
     def look(self, run: AgentRun, name: str) -> PoolLook[RetentionWork]:
         """What expires in a pool, and which objects are to be deleted."""
         pool = run.lake.pool(name)
-        planned = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
+        planned = _plan(run.lake, pool, branch=run.asked.branch, now=run.lake.context.now())
         lines = tuple(retention_lines(name, planned))
         work = [] if planned.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
         return PoolLook(lines=lines, work=work, rests=pool.config if planned.rests else None)

@@ -25,6 +25,12 @@ def _rekey(parser: ArgumentParser) -> None:
     add_at(parser)
 
 
+def _clone(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument("new", metavar="NEW")
+    add_at(parser)
+
+
 def _create(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument(
@@ -124,6 +130,14 @@ COMMANDS = (
         run="pools.rekey_",
         writes=Writes.ALWAYS,
         arguments=_rekey,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="clone",
+        help="make a pool NEW that begins with the records of a pool, without copying its objects",
+        run="pools.clone",
+        writes=Writes.ALWAYS,
+        arguments=_clone,
         keeps_metadata=True,
     ),
     Command(

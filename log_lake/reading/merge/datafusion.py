@@ -178,7 +178,7 @@ def inputs_of(
         try:
             file = store.open_input(name)
         except FileNotFoundError as error:
-            raise missing("", path) from error
+            raise missing("", path, object_id=reference.object) from error
         with DataObject.at(store, reference, pool_id=pool_id) as data:
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, columns)

@@ -901,6 +901,7 @@ def test_a_test_here_makes_each_kind_of_finding() -> None:
         Path(__file__).with_name("test_rebuild.py"),
         Path(__file__).parents[2] / "cli/test_small_refusals.py",
         Path(__file__).parents[1] / "erasure/test_lost_receipts.py",
+        Path(__file__).parents[1] / "clones/test_killed_clones.py",
     )
     source = "".join(path.read_text() for path in (Path(__file__), *others))
     assert [kind for kind in KINDS if f'"{kind}"' not in source] == []
