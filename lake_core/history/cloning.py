@@ -26,13 +26,16 @@ from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.snapshot.reference import are_inlined
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Ingested, PoolState, ingested_as
-from lake_core.ids import home_of, in_home
+from lake_core.ids import home_of, in_home, without_home
 from lake_core.naming import MAIN
 from lake_core.records.decoders import MSGPACK
 
 
 def state_of_clone(state: PoolState, branch: str, *, pool_id: str) -> PoolState:
-    """The state with which a clone of a branch of the pool with this id begins; `CloneFormat` writes it."""
+    """The state with which a clone of a branch of the pool with this id begins; `CloneFormat` writes it.
+
+    With "" it is that of a copy, whose objects all lie in its own folder.
+    """
     of = state.branches[branch]
     main = BranchState(of.tip, of.snapshot, of.tombstones, of.replaced, revealed=of.revealed)
     sources = state.sources
@@ -51,7 +54,7 @@ def state_of_clone(state: PoolState, branch: str, *, pool_id: str) -> PoolState:
         removed=Removed(),
         pending=HashTrieMap(),
         inlines=bool(of.snapshot.inlined),
-        homes=homes_of(of.snapshot) | {pool_id},
+        homes=homes_of(of.snapshot) | {pool_id} if pool_id else frozenset(),
     )
 
 
@@ -59,6 +62,7 @@ def state_of_clone(state: PoolState, branch: str, *, pool_id: str) -> PoolState:
 class CloneFormat(PoolStateFormat):
     """Writes the first checkpoint of a clone: objects without a home get the pool `source` (its id) as theirs.
 
+    If `source` is "", it writes that of a copy: no object has a home.
     `without`: tokens that it leaves out, because what they committed is not on the branch.
     """
 
@@ -70,10 +74,10 @@ class CloneFormat(PoolStateFormat):
         for part in super().parts(state, now=now, forget=forget):
             match part.section:
                 case section if section == REFERENCE:
-                    tables = (_in_home(table, self.source, inlines=inlines) for table in part.tables)
+                    tables = (self._renamed(table, inlines=inlines) for table in part.tables)
                     yield replace(part, tables=tables)
                 case section if section == BRANCH:
-                    yield replace(part, tables=(_newest_in_home(table, self.source) for table in part.tables))
+                    yield replace(part, tables=map(self._with_newest, part.tables))
                 case section if section == TOKEN and self.without:
                     gone = pa.array(sorted(token.encode() for token in self.without), pa.binary())
                     yield replace(
@@ -82,26 +86,23 @@ class CloneFormat(PoolStateFormat):
                 case _:
                     yield part
 
+    def _name(self, name: str) -> str:
+        return in_home(name, self.source) if self.source else without_home(name)
 
-def _in_home(table: pa.Table, pool_id: str, *, inlines: bool) -> pa.Table:
-    names = table["object"].to_pylist()
-    inlined = are_inlined(table) if inlines else [False] * len(names)
-    homed = [
-        name if is_inlined else in_home(name, pool_id)
-        for name, is_inlined in zip(names, inlined, strict=True)
-    ]
-    return table.set_column(table.schema.get_field_index("object"), "object", pa.array(homed, pa.string()))
+    def _renamed(self, table: pa.Table, *, inlines: bool) -> pa.Table:
+        """The rows of references, with the names that their objects have from now on."""
+        names = table["object"].to_pylist()
+        inlined = are_inlined(table) if inlines else [False] * len(names)
+        renamed = [name if one else self._name(name) for name, one in zip(names, inlined, strict=True)]
+        place = table.schema.get_field_index("object")
+        return table.set_column(place, "object", pa.array(renamed, pa.string()))
 
-
-def _newest_in_home(table: pa.Table, pool_id: str) -> pa.Table:
-    """The rows of branches, whose greatest name of an object has a home now."""
-    rows = [MSGPACK.of(BranchRow).decode(value) for value in table["value"].to_pylist()]
-    homed = [
-        msgspec.structs.replace(row, newest=in_home(row.newest, pool_id) if row.newest else "")
-        for row in rows
-    ]
-    values = pa.array([msgspec.msgpack.encode(row) for row in homed], pa.binary())
-    return table.set_column(table.schema.get_field_index("value"), "value", values)
+    def _with_newest(self, table: pa.Table) -> pa.Table:
+        """The rows of branches, with the new name of the greatest object."""
+        rows = [MSGPACK.of(BranchRow).decode(value) for value in table["value"].to_pylist()]
+        renamed = (msgspec.structs.replace(r, newest=self._name(r.newest) if r.newest else "") for r in rows)
+        values = pa.array([msgspec.msgpack.encode(row) for row in renamed], pa.binary())
+        return table.set_column(table.schema.get_field_index("value"), "value", values)
 
 
 def homes_of(snapshot: Snapshot) -> frozenset[str]:

@@ -92,10 +92,20 @@ def rekey_(args: Namespace) -> None:
 def clone(args: Namespace) -> None:
     """Make a pool that begins with the records of another one, without copying its objects."""
     lake = open_lake(args)
-    pool = lake.clone(args.pool, args.new, at=args.at)
-    origin = pool.config.clone
-    assert origin is not None
-    view = pool.at()
+    to = None if args.to is None else Lake.open(args.to, metadata=lake.context.metadata)
+    pool = lake.clone(args.pool, args.new, at=args.at, to=to)
+    origin, view = pool.config.clone, pool.at()
+    if origin is None:
+        if args.json:
+            print_json(
+                {"pool": pool.name, "id": pool.config.id, "lake": pool.store.uri, "version": view.version}
+            )
+        else:
+            live = records_seen(view)
+            say(
+                f"made the pool {pool.name} in {pool.store.uri}: {live.text} records of {args.pool}@{view.version}"
+            )
+        return
     if args.json:
         of = {"of": origin.source, "version": origin.version, "branch": origin.branch}
         print_json({"pool": pool.name, "id": pool.config.id, **of})

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from lake_core import naming
 from lake_core.catalog import Catalog
+from lake_core.context import Context
 from lake_core.errors import AlreadyExists, InvalidInput, LakeError, NotFound
 from lake_core.history import History, PoolState
 from lake_core.history.branch_state import BranchState
@@ -61,7 +62,7 @@ def clone(
     Raises AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, Conflict, OutcomeUnknown, Unavailable.
     """
     context = source.context
-    _check(source)
+    check_cloned(source)
     if new in catalog.load().state.names:
         raise AlreadyExists(f"pool {new!r} exists already; use another name")
     id, old = context.ids.new(), source.config
@@ -74,7 +75,7 @@ def clone(
         id, new, old.key, old.kind, dict(plain.settings), dict(plain.aggregates), clone=origin
     )
     try:
-        _begin(source, config, kept)
+        begin_journal(source.history, context, config, kept)
         pool = unlisted(config)
         nothing = ScanOrphans(first_id(0.0), first_id(0.0))
         message = f"clone of {old.name}@{loaded.version}" + ("" if branch == MAIN else f" of {branch}")
@@ -88,7 +89,7 @@ def clone(
     return pool
 
 
-def _check(source: Pool) -> None:
+def check_cloned(source: Pool) -> None:
     """Raises InvalidInput for a pool that cannot be cloned."""
     if source.sub_pool or naming.is_own(source.name):
         raise InvalidInput(f"clone of {source.name!r}: name a pool of records; its sub-pools come along")
@@ -100,7 +101,7 @@ def _check(source: Pool) -> None:
 
 @dataclass(frozen=True)
 class Hold:
-    """The state that a tag in the source keeps for a clone, and its branch."""
+    """The state that a tag in the source keeps for a clone, and its branch; `source_id` is "" for a copy."""
 
     source_id: str
     loaded: LoadedState[PoolState]
@@ -135,9 +136,9 @@ def hold(source: Pool, clone_id: str, *, at: str, reason: str) -> Hold:
     return holds[-1]
 
 
-def _begin(source: Pool, config: PoolConfig, kept: Hold) -> None:
-    """Write the clone's first checkpoint, and the fence at its version."""
-    context, version = source.context, kept.loaded.version
+def begin_journal(source: History, context: Context, config: PoolConfig, kept: Hold) -> None:
+    """Writes the first checkpoint of a pool that begins with this state of the source, and a fence there."""
+    version = kept.loaded.version
     state = state_of_clone(kept.loaded.state, kept.branch, pool_id=kept.source_id)
     history = History(
         context.store,
@@ -149,7 +150,7 @@ def _begin(source: Pool, config: PoolConfig, kept: Hold) -> None:
         homes=config.homes,
     )
     history.journal.format = CloneFormat(
-        homes=config.homes, source=kept.source_id, without=_elsewhere(source.history, kept)
+        homes=config.homes, source=kept.source_id, without=_elsewhere(source, kept)
     )
     loaded = LoadedState(version, state, Recent(version))
     write_state(history.journal, loaded, id=context.ids.new(), now=context.now())

@@ -37,7 +37,7 @@ from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.combine.declared import check_rule
-from log_lake.lake import clones
+from log_lake.lake import clones, copies
 from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up_unlisted
@@ -254,12 +254,14 @@ class Lake:
         self.catalog.create(config)
         return self._pool(config, "")
 
-    def clone(self, name: str, new: str, *, at: str = naming.MAIN) -> Pool:
-        """Make a pool `new` that begins with a revision of the pool `name`, without copying its objects.
+    def clone(self, name: str, new: str, *, at: str = naming.MAIN, to: Lake | None = None) -> Pool:
+        """Makes a pool `new` that begins with a revision of the pool `name`; no object is copied but `to` a lake.
 
         Raises AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, Conflict, OutcomeUnknown, Unavailable.
         """
-        return clones.clone(self.pool(name), new, at=at, catalog=self.catalog, unlisted=self.unlisted)
+        if to is None or to.id == self.id:
+            return clones.clone(self.pool(name), new, at=at, catalog=self.catalog, unlisted=self.unlisted)
+        return copies.copy_pool(self.pool(name), new, at=at, target=to)
 
     def unlisted(self, config: PoolConfig) -> Pool:
         """Returns a pool that is not in the list yet; `catalog.create` makes it visible, with all its content."""

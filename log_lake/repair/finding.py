@@ -121,7 +121,9 @@ KINDS: dict[str, Kind] = {
         LEFTOVER, "finish the drop: lake drop {pool} --yes; or take the pool back: lake restore {pool}"
     ),
     "hint_unreadable": Kind(LEFTOVER, "nothing: readers ask more often until a writer replaces it"),
-    "rebuild_interrupted": Kind(LEFTOVER, "run lake rebuild again, then: lake drop {id} --yes"),
+    "rebuild_interrupted": Kind(
+        LEFTOVER, "run lake rebuild, or lake clone --to, again; then: lake drop {id} --yes"
+    ),
     "folder_given_up": Kind(LEFTOVER, "delete the folder, if nothing in it is needed"),
     "pool_dropped": Kind(
         LEFTOVER, "lake restore takes it back; lake vacuum --dropped deletes it once its grace time is over"

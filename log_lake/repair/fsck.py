@@ -193,7 +193,7 @@ class Fsck:
             what = f"a pool that {closed.author} dropped"
             return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
         if (source := self._copied_from(id)) is not None:
-            what = f"copies of objects of {source}, of a rebuild that did not end"
+            what = f"copies of objects of {source}, of a rebuild or a copy that did not end"
             return finding("rebuild_interrupted", pool=id, where=f"{id}/", what=what, id=id)
         if self._is_listed_now(id):
             return None

@@ -16,7 +16,7 @@ committed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -25,7 +25,7 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
 from lake_core.catalog.state import PoolsState
-from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound, ObjectMissing
 from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
@@ -43,6 +43,7 @@ from lake_core.store import ObjectInfo, Store
 from lake_core.values.types import is_sum
 from log_lake.combine.declared import check_rule
 from log_lake.lake import Lake
+from log_lake.lake.copies import copy_object
 from log_lake.lake.given_up import give_up
 from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.history_left import has_history
@@ -52,9 +53,6 @@ from log_lake.repair.rebuild_references import references_of, select_by_records
 from log_lake.stores.guard import GuardedStore
 
 log = logging.getLogger(__name__)
-
-COPIED_AT_ONCE = 8 << 20
-"""Bytes of an object that a copy holds in memory."""
 
 
 @dataclass(frozen=True)
@@ -340,17 +338,9 @@ def _note_losses(
 
 
 def _copy(store: Store, object_id: str, *, source_id: str, target_id: str) -> None:
-    """Copy one object; it appears whole or not at all.  Raises Unavailable, NotFound."""
-    name = naming.data_object(source_id, object_id)
+    """Copies one object; it appears whole or not at all.  Raises Unavailable, NotFound."""
+    names = [naming.data_object(id, object_id) for id in (source_id, target_id)]
     try:
-        source = store.open_input(name)
-    except FileNotFoundError as error:
-        raise NotFound(f"{store.uri}/{name}: the object is gone; plan the rebuild again") from error
-    with source, store.open_output(naming.data_object(target_id, object_id)) as target:
-        for block in _blocks(source):
-            target.write(block)
-
-
-def _blocks(source: pa.NativeFile) -> Iterator[bytes]:
-    while block := source.read(COPIED_AT_ONCE):  # bounded by the size of the object
-        yield block
+        copy_object(store, names[0], store, names[1])
+    except ObjectMissing as error:
+        raise NotFound(f"{store.uri}/{names[0]}: the object is gone; plan the rebuild again") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.support.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
 
 
@@ -56,6 +58,20 @@ def test_dropping_either_harms_neither(lake: Command) -> None:
     lake("vacuum", "--dropped", "--grace", "0s")
     assert keys(lake, "p") == [1]
     assert lake("tags", "p", "--json").records == []
+
+
+def test_another_lake_gets_copies(lake: Command, tmp_path: Path) -> None:
+    lake("create", "p", "--key", "k")
+    load(lake, "p", 1, 2)
+    there = Command(str(tmp_path / "there"), tmp_path)
+    there("init")
+    said = lake("clone", "p", "copy", "--to", there.uri).err
+    assert said.endswith(f"made the pool copy in {there.uri}: 2 records of p@1\n")
+    assert keys(there, "copy") == [1, 2]
+    assert lake("tags", "p", "--json").records == []
+    (again,) = lake("clone", "p", "again", "--to", there.uri, "--json").records
+    assert (again["pool"], again["lake"], again["version"]) == ("again", there.uri, 1)
+    assert lake.fails(NOT_FOUND, "clone", "p", "q", "--to", str(tmp_path / "nowhere")).endswith("lake init")
 
 
 def test_a_mistake_is_told_in_one_line(lake: Command) -> None:

@@ -29,6 +29,7 @@ def _clone(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument("new", metavar="NEW")
     add_at(parser)
+    parser.add_argument("--to", metavar="URI", help="make NEW in this lake, with copies of the objects")
 
 
 def _create(parser: ArgumentParser) -> None:
