@@ -20,7 +20,7 @@ import msgspec
 from lake_core import naming
 from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
-from lake_core.errors import Corrupt, NotFound, Unavailable
+from lake_core.errors import Corrupt, Denied, NotFound, Unavailable
 from lake_core.history import PoolState
 from lake_core.history.cloning import homes_needed
 from lake_core.history.state import Tag
@@ -49,15 +49,17 @@ def clone_tags(state: PoolState) -> dict[str, Tag]:
 def needs(lake: HasPools, config: PoolConfig) -> frozenset[str]:
     """The pools that a clone needs: those whose objects it may read, and if there are any, its source.
 
-    Of a clone that cannot be read: all that it may need.  Raises Unavailable.
+    Of a clone that cannot be read, or that this process may not read: all that it may need.  Raises Unavailable.
     """
     if config.clone is None:
         return frozenset()
     history = lake.unlisted(config).history
     try:
         state = history.load().state
-        states = [state, *(history.load_version(tag.version).state for tag in state.tags.values())]
-    except (Corrupt, NotFound) as error:
+        time = min(state.time, history.now())  # a clock that is ahead ends no tag
+        live = (tag for tag in state.tags.values() if tag.is_live(time))
+        states = [state, *(history.load_version(tag.version).state for tag in live)]
+    except (Corrupt, Denied, NotFound) as error:
         log.warning("%s: what this clone needs is unknown: %s", config.name, error)
         return config.homes | {config.clone.source}
     homes = frozenset[str]().union(*map(homes_needed, states))

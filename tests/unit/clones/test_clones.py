@@ -160,6 +160,23 @@ def test_a_dropped_clone_lets_go_once_it_is_deleted(world: World) -> None:
     assert world.keys("p") == [1]
 
 
+def test_a_tag_of_a_clone_holds_as_long_as_it_is_live(world: World) -> None:
+    world.load(1)
+    clone = world.lake.clone("p", "c")
+    clone.tag("kept", expires=world.clock.now + 100)
+    world.compact("c")
+    vacuum(clone, grace=0.0)
+    assert world.keys("c", at="kept") == [1]
+    retain(world.lake, "p")
+    assert len(world.pool.tags) == 1
+    world.clock.now += 200
+    world.load(2, pool="c")
+    world.compact("c")
+    vacuum(clone, grace=0.0)
+    retain(world.lake, "p")
+    assert world.pool.tags == {}
+
+
 def test_an_erasure_of_the_source_waits_for_the_clone(world: World) -> None:
     world.load(1, 2)
     clone = world.lake.clone("p", "c")
