@@ -35,6 +35,7 @@ from lake_core.records.decoding import decoding
 from lake_core.schemas.hidden import ORDER
 from log_lake.extras import need
 from log_lake.lake.branches import planned
+from log_lake.lake.origins import check_begun_with
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.presence.absence import planning_again
@@ -252,6 +253,8 @@ class _Publisher:
             at = partial(f.location_of_object, view)
             homes = view.config.homes
             was = f.files_before(before, layout, place, rules_before, at=at, homes=homes)
+        copied = (r for rule in plan.rules.values() for r in rule.references if r.schema in plan.copied)
+        check_begun_with(self.pool.context, view.config, (r.object for r in copied))
         describing = f.Describing(view, place, layout, was, ids.new, plan.columns, plan.copied)
         files = describing.described(plan.rules.values())
         if (

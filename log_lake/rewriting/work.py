@@ -25,6 +25,7 @@ from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.content.content import ObjectSums
 from log_lake.lake.branch import Branch
+from log_lake.lake.origins import check_begun_with
 from log_lake.leases import HeldLease
 from log_lake.loading.options import SCAN
 from log_lake.measuring import timed
@@ -61,6 +62,8 @@ def begin_rewriting(
     """The work on references of one sub-pool of the branch's revision, in one piece.
 
     `hiding`: the tombstones to apply.  `leaves_markers`: delete markers may take the place of records.
+
+    Raises Corrupt if the pool is a clone that did not begin with an input; Unavailable.
     """
     revision = revision.of_sub_pool(inputs[0].sub_pool)
     state, context, hiding = revision.state, branch.context, tuple(hiding)
@@ -76,6 +79,7 @@ def begin_rewriting(
         schema = schema.append(pa.field(DELETED, pa.bool_()))
     typed = revision.rule.keeps_rows(naming.format_of(r.object) for r in inputs)
     objects = tuple(sorted({r.object for r in inputs}))
+    check_begun_with(context, revision.config, objects)
     return Rewriting(
         config=revision.config,
         branch=branch.name,

@@ -21,6 +21,7 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.records.codec import Codec
+from log_lake.erasure.run import erase
 from log_lake.lake.pool import Pool
 from log_lake.vacuum.execute import vacuum
 from tests.unit.clones.conftest import World
@@ -93,6 +94,22 @@ def test_orphans_are_names_of_the_own_folder(world: World) -> None:
     there = world.objects(world.pool)
     vacuum(world.opened().pool("q"), grace=0.0)
     assert world.objects(world.pool) == there
+
+
+def test_no_agent_copies_what_the_clone_did_not_begin_with(world: World) -> None:
+    world.load(1)
+    clone = world.lake.clone("p", "c")
+    world.load(2)
+    world.load(3, pool="c")
+    (later,) = [r for r in world.pool.at().references if r.seq > clone.config.clone.version << 16]  # type: ignore[union-attr]
+    forged(clone, putting(later, in_home(later.object, world.pool.config.id)))
+    assert world.keys("c") == [1, 2, 3], "its readers may read the source"
+    own = world.objects(clone)
+    with pytest.raises(Corrupt, match="this clone did not begin with object"):
+        world.compact("c")
+    with pytest.raises(Corrupt, match="this clone did not begin with object"):
+        erase(world.opened().pool("c"), where="k = 2", grace=0.0)
+    assert world.objects(clone) == own
 
 
 def test_a_clone_refers_to_no_object_of_a_third_pool(world: World) -> None:

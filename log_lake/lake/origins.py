@@ -1,0 +1,62 @@
+"""Whether a clone began with objects in other folders, by what its source keeps for it.
+
+A writer of the clone may name any object of its source in a reference.  Readers read it with their own rights.  But
+an agent that rewrites it puts its records into the folder of the clone, where that writer reads them.  So work that
+writes what it reads asks here first (decision 452).  The answer lies in the source, where the clone's writer cannot
+change it: the tag of the clone names the state that it began with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lake_core import naming
+from lake_core.catalog import Catalog
+from lake_core.context import Context
+from lake_core.errors import Corrupt, PlanAgain
+from lake_core.history import History
+from lake_core.history.vacuuming import objects_of
+from lake_core.ids import home_of, without_home
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas.rule import rule_of
+from log_lake.settings.settings import check_pool
+
+
+def check_begun_with(context: Context, config: PoolConfig, objects: Iterable[str]) -> None:
+    """Raises Corrupt if an object lies in another folder and the pool is no clone that began with it.
+
+    PlanAgain if the source keeps nothing for the clone any more, as after other work took its last such object;
+    Unavailable.
+    """
+    elsewhere = sorted({id for id in objects if home_of(id)})
+    if not elsewhere:
+        return
+    source = _source_of(context, config)
+    if source is None:
+        raise Corrupt(f"pool {config.name!r}: the source of this clone is gone, and with it {elsewhere[0]}")
+    history = History(
+        context.store,
+        pool_id=source.id,
+        key=source.key,
+        rule=rule_of(source),
+        clock=context.clock,
+        format_version=context.format_version,
+        gated=context.gated,
+        homes=source.homes,
+    )
+    tag = history.load().state.tags.get(naming.clone_tag(config.id))
+    if tag is None:
+        raise PlanAgain(f"pool {config.name!r}: its source {source.name!r} keeps nothing for it; plan again")
+    kept = history.load_version(tag.version).state.branches[tag.branch].snapshot
+    names = {without_home(id) if home_of(id) == source.id else id: id for id in elsewhere}
+    if foreign := sorted(names.keys() - set(objects_of(kept, names))):
+        raise Corrupt(f"pool {config.name!r}: this clone did not begin with object {names[foreign[0]]}")
+
+
+def _source_of(context: Context, config: PoolConfig) -> PoolConfig | None:
+    """The source of a clone, listed or dropped; None if it is gone."""
+    if config.clone is None:
+        return None
+    listed = Catalog(context, check=check_pool).load().state
+    dropped = listed.dropped.get(config.clone.source)
+    return listed.pools.get(config.clone.source) or (None if dropped is None else dropped.pool)
