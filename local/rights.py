@@ -258,7 +258,7 @@ ROLES = {
     "sweeper": Role(
         "deletes dropped pools for good (lake vacuum --dropped); POOL is the dropped one",
         (
-            *_LAKE,
+            *_POOL,
             *_rights("POOL/leases/*", READ, CREATE),
             *_rights("pools/*.txn", CREATE),
             *_rights("POOL/*", DELETE),

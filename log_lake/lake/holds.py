@@ -185,7 +185,7 @@ def release_dropped(lake: HasPools, config: PoolConfig) -> None:
         return
     try:
         release(lake.unlisted(source), config.id)
-    except (Corrupt, NotFound) as error:
+    except (Corrupt, Denied, NotFound) as error:
         log.warning("%s: its tag for the clone %s stays: %s", source.name, config.name, error)
 
 
