@@ -26,7 +26,7 @@ from log_lake.objects.containers.stored_names import renamed, stored_names
 
 @dataclass(frozen=True)
 class KeyNames:
-    """The names of key fields in the table and in objects; `table`: by field, its name in the table if that differs."""
+    """The names of key fields in the table and in objects; `table`: by field, its other name in the table."""
 
     key: PoolKey
     table: Mapping[str, str] = field(default_factory=dict)
