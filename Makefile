@@ -12,6 +12,7 @@
 #   make fuzz [COUNT=n]                  every kind of stored thing, changed n times (5,000) with right checksums
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
+#   make sim-histories [SEEDS=n] [FROM=m]  transactions over several pools: is there an order that explains what was seen?
 #   make models                          formal models of the protocol: Spin visits every state, and finds each broken rule
 #   make mutants [N=n] [SEED=s]          one small change of the core at a time: do its tests see it?
 #   make sim-compaction [ARGS=...]       months of loads against the planner; ARGS=--large: ten terabytes (ARGS=--help)
@@ -40,7 +41,7 @@ pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style
 FAST = -m "not spark and not airflow and not slow"
 
 .DEFAULT_GOAL := help
-.PHONY: help env wheel audit lock demo test test-s3 test-containers up down status airflow check coverage lint bench fuzz sim sim-pairs models mutants sim-compaction
+.PHONY: help env wheel audit lock demo test test-s3 test-containers up down status airflow check coverage lint bench fuzz sim sim-pairs sim-histories models mutants sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -109,6 +110,9 @@ sim: env
 
 sim-pairs: env
 	@$(PY) -m tests.simulation --pairs $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))
+
+sim-histories: env
+	@$(PY) -m tests.simulation --histories $(or $(SEEDS),500) $(if $(FROM),--first $(FROM))
 
 models: env
 	@$(PY) -m tests.models

@@ -9,4 +9,6 @@ The journal: `truth` knows what really happened and checks the invariants of doc
 
 Pairs: `pairs` runs every two of those who work on a pool; `oracle` says what the pool should show and hold; `table`
 is the table of docs/simulation.md.  `python -m tests.simulation 20000 --pairs` runs many seeds.
+
+Histories: `histories` runs transactions over several pools, and looks for what no order of them explains.
 """

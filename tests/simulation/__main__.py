@@ -1,6 +1,7 @@
 """`make sim SEEDS=n [FROM=m]`: many seeds, a failing one is printed and can be run again alone.
 
-With `--pairs` the seeds of `pairs`, and a table of who met whom; `--write` puts it into docs/simulation.md.
+With `--pairs` the seeds of `pairs`, and a table of who met whom; `--write` puts it into docs/simulation.md.  With
+`--histories` those of `histories`: transactions over several pools.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
+from tests.simulation.histories.world import simulate_history
 from tests.simulation.pairs import names_of, simulate_pair
 from tests.simulation.seeds import CHUNK, CHUNKS, run_chunk
 from tests.simulation.table import PairCounts, table_of, write_table
@@ -21,10 +23,13 @@ from tests.simulation.world import simulate
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make sim", description="The journal, or pairs, under every fault.")
+    parser = argparse.ArgumentParser(
+        prog="make sim", description="The journal, pairs, or histories, under every fault."
+    )
     parser.add_argument("seeds", type=int, nargs="?", default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--pairs", action="store_true", help="every two who work on a pool, not the journal")
+    parser.add_argument("--histories", action="store_true", help="transactions over several pools")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--write", action="store_true", help="put the table of pairs into docs/simulation.md")
     args = parser.parse_args()
@@ -32,7 +37,8 @@ def main() -> int:
     chunks = [range(start, min(start + CHUNK, last)) for start in range(args.first, last, CHUNK)]
     counted: Counter[str] = Counter()
     failed: dict[int, str] = {}
-    run = partial(run_chunk, simulate_pair if args.pairs else simulate)
+    of_journal = simulate_history if args.histories else simulate
+    run = partial(run_chunk, simulate_pair if args.pairs else of_journal)
     at_once = CHUNKS * args.processes
     # New processes now and then, since their memory grows; `max_tasks_per_child` may hang (CPython 115634).
     for begin in range(0, len(chunks), at_once):

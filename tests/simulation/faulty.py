@@ -28,7 +28,7 @@ import pyarrow as pa
 from lake_core.errors import Unavailable
 from lake_core.store import Created, ObjectInfo
 from tests.simulation.scheduler import Scheduler
-from tests.simulation.truth import Truth
+from tests.simulation.truth import Witness
 from tests.support.stores import opened
 
 PAGE = 3
@@ -72,7 +72,7 @@ class FaultyStore:
 
     chance: random.Random
     scheduler: Scheduler
-    truth: Truth
+    truth: Witness
     faults: Faults
     lists_from_name: bool
     objects: dict[str, bytes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The rules, how each is left out, and a seed that fails then: that of the journal's world, or of a pair's.
+"""The rules, how each is left out, and a seed that fails then: of the journal, of a pair, or of a history.
 
 The seed is tried first; others where a change of the code has made it another story.
 """
@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+
 from lake_core.history import PoolState, rebase
 from lake_core.history import checkpoint as checkpoints
+from lake_core.history.transactions.decisions import Decisions
 from lake_core.journal import Journal, LoadedState, gates
 from lake_core.journal import listed as journal_listed
 from lake_core.journal.marks import Marks
@@ -22,11 +26,12 @@ from lake_core.journal.recent import Recent
 from log_lake.agents.retention import plan as retention
 from log_lake.erasure.run import _Run
 from log_lake.erasure.search import Search
-from log_lake.lake import branches, tags
+from log_lake.lake import branches, moment, tags
 from log_lake.lake.pool import Pool
 from log_lake.leases.lease import Leases
 from log_lake.rewriting import compaction
 from log_lake.vacuum import execute, orphans
+from tests.simulation.histories.world import simulate_history
 from tests.simulation.pairs import make_pasts, simulate_pair
 from tests.simulation.truth import Violation
 from tests.simulation.world import simulate
@@ -61,13 +66,17 @@ def _above(listed: journal_listed.Listing, version: int) -> list[Any]:
     return [info for number, info in sorted(listed.entries.items()) if number > version]
 
 
+def _put(decisions: Decisions, name: str, value: msgspec.Struct) -> None:
+    decisions.store.put(name, msgspec.json.encode(value), durable=True)
+
+
 @dataclass(frozen=True)
 class Rule:
-    """`places`: what to put where, so that the rule is left out.  `pair`: whose seeds; None: the journal's."""
+    """`places`: what to put where, so that the rule is left out."""
 
     seed: int
     places: tuple[tuple[Any, str, Any], ...]
-    pair: tuple[str, ...] | None = None
+    simulation: Callable[[int], object] = simulate
 
     def fails(self) -> bool:
         """Whether the seed fails, or one of the first ones."""
@@ -78,7 +87,7 @@ class Rule:
     def is_violated(self, seed: int) -> bool:
         """Whether the seed fails."""
         try:
-            simulate(seed) if self.pair is None else simulate_pair(seed, self.pair)
+            self.simulation(seed)
         except Violation:
             return True
         return False
@@ -93,7 +102,15 @@ class Rule:
 
 
 def _of(owner: Any, name: str, instead: Any, seed: int, *pair: str) -> Rule:
-    return Rule(seed, ((owner, name, instead),), pair or None)
+    return Rule(seed, ((owner, name, instead),), _pair(*pair) if pair else simulate)
+
+
+def _pair(*names: str) -> Callable[[int], object]:
+    return partial(simulate_pair, names=names)
+
+
+def _in_histories(owner: Any, name: str, instead: Any, seed: int) -> Rule:
+    return Rule(seed, ((owner, name, instead),), simulate_history)
 
 
 RULES: dict[str, Rule] = {
@@ -160,12 +177,12 @@ RULES: dict[str, Rule] = {
     "what hides older versions stays": Rule(
         5,
         ((retention, "must_stay", _no_list), (rebase, "must_stay", _no_list)),
-        ("expirer", "undoer"),
+        _pair("expirer", "undoer"),
     ),
     "delete markers that hide stay": Rule(
         12,
         ((compaction, "_hides_older", _no), (rebase, "must_stay", _no_list)),
-        ("compactor", "loader", "loader"),
+        _pair("compactor", "loader", "loader"),
     ),
     "a split leaves out the points that are there": _of(
         rebase, "pointing", lambda points, actions: tuple(actions), 0, *("splitter",) * 3
@@ -175,5 +192,8 @@ RULES: dict[str, Rule] = {
     "an erasure searches orphans": _of(Search, "uncommitted", _no_list, 3, "eraser", "stalled writer"),
     "an erasure searches tags": _of(Search, "in_tags", lambda *_, **__: iter(()), 11, "eraser", "tagger"),
     "an erasure looks again": _of(_Run, "_is_clean", _yes, 0, "eraser", "compactor"),
+    # --- transactions over pools
+    "a reader of several pools reads again what is behind": _in_histories(moment, "_behind", _no_list, 14),
+    "the first decision counts": _in_histories(Decisions, "_create", _put, 5),
 }
 """The rules that few seeds need; tests/unit holds the others by races at one request."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from lake_core import naming
 from lake_core.catalog.state import PoolsState, fold_pools
@@ -38,6 +38,24 @@ from lake_core.records.codec import Codec, checksum_of
 
 class Violation(AssertionError):
     """An invariant does not hold."""
+
+
+class Witness(Protocol):
+    """Who is told what changes on a store."""
+
+    def created(self, name: str, data: bytes) -> None: ...
+
+    def deleted(self, name: str) -> None: ...
+
+
+class Unwatched:
+    """Nobody is."""
+
+    def created(self, name: str, data: bytes) -> None:
+        pass
+
+    def deleted(self, name: str) -> None:
+        pass
 
 
 @dataclass
