@@ -7,8 +7,9 @@ The journal: `truth` knows what really happened and checks the invariants of doc
 `actors` are writers, readers, purgers and vandals; `world` puts them together for one seed.
 `python -m tests.simulation 20000` runs many seeds.
 
-Pairs: `pairs` runs every two of those who work on a pool; `oracle` says what the pool should show and hold; `table`
-is the table of docs/simulation.md.  `python -m tests.simulation 20000 --pairs` runs many seeds.
+Pairs: `pair_world` is their world, `pair_process` a process in it, `pair_actors` who works there; `pairs` runs
+every two of them; `oracle` says what the pool should show and hold; `table` is the table of docs/simulation.md.
+`python -m tests.simulation 20000 --pairs` runs many seeds.
 
 Histories: `histories` runs transactions over several pools, and looks for what no order of them explains.
 """

@@ -16,6 +16,7 @@ from functools import partial
 from multiprocessing import get_context
 
 from tests.simulation.histories.world import simulate_history
+from tests.simulation.pair_actors import ACTORS
 from tests.simulation.pairs import names_of, simulate_pair
 from tests.simulation.seeds import CHUNK, CHUNKS, run_chunk
 from tests.simulation.table import PairCounts, table_of, write_table
@@ -29,12 +30,15 @@ def main() -> int:
     parser.add_argument("seeds", type=int, nargs="?", default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--pairs", action="store_true", help="every two who work on a pool, not the journal")
+    parser.add_argument("--actor", choices=[*ACTORS, ""], default="", help="only pairs with this one")
     parser.add_argument("--histories", action="store_true", help="transactions over several pools")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--write", action="store_true", help="put the table of pairs into docs/simulation.md")
     args = parser.parse_args()
+    args.pairs = args.pairs or bool(args.actor)
     begun, last = time.monotonic(), args.first + args.seeds
-    chunks = [range(start, min(start + CHUNK, last)) for start in range(args.first, last, CHUNK)]
+    seeds = [seed for seed in range(args.first, last) if not args.actor or args.actor in names_of(seed)]
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     counted: Counter[str] = Counter()
     failed: dict[int, str] = {}
     of_journal = simulate_history if args.histories else simulate
@@ -50,12 +54,12 @@ def main() -> int:
                 failed |= violations
                 if sys.stderr.isatty():
                     print(f"\r{(begin + done) * CHUNK:,} seeds", end="", file=sys.stderr)
-    print(f"{args.seeds:,} seeds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
+    print(f"{len(seeds):,} seeds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
     for what, times in sorted(counted.items()):
         print(f"  {what:44} {times:12,}")
     if args.pairs:
         counts = PairCounts(
-            Counter(names_of(seed) for seed in range(args.first, last)),
+            Counter(map(names_of, seeds)),
             Counter(names_of(seed) for seed in failed),
         )
         print(table_of(counts))

@@ -23,12 +23,14 @@ import pyarrow.parquet as pq
 from lake_core import naming
 from lake_core.history import PoolState
 from lake_core.history.fold import fold_entry, fold_transaction
+from lake_core.naming import transaction_of
 from lake_core.records import (
     AddObject,
     AddTombstone,
     BeginVacuum,
     CreateBranch,
     DeleteBranch,
+    EndBranch,
     Entry,
     Join,
     Merge,
@@ -104,6 +106,10 @@ class PairTruth(Truth):
     """Objects that an erasure takes, without a grace time."""
     points: frozenset[bytes] = frozenset()
     """The split points."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of transactions over pools."""
+    merged: dict[str, int] = field(default_factory=dict)
+    """The versions in which transactions over pools were merged."""
     promises: list[Promise] = field(default_factory=list)
     objects: dict[str, bytes] = field(default_factory=dict)
     keys: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -207,9 +213,11 @@ class PairTruth(Truth):
                 case CreateBranch():
                     at = int(by.message.rpartition("@")[2])
                     shown[branch] = self.shown[at][branch]
-                case DeleteBranch():
+                case DeleteBranch() | EndBranch():
                     del shown[branch]
                 case Merge():
+                    if over := transaction_of(action.branch):
+                        self.merged[over] = n
                     shown[branch] = self._merged(shown[branch], n, action, branch, state)
         before = shown.get(branch, {})
         if by.message.startswith("expired: "):
@@ -267,6 +275,16 @@ class PairTruth(Truth):
             else:
                 left[key] = number
         return left
+
+    def shown_with(self, version: int, branch: str, over: Iterable[str]) -> Rows:
+        """What a version shows with pending transactions over pools that are committed."""
+        rows = self.shown[version][branch]
+        for id in sorted(over):
+            part = self.states[version].pending[id]
+            for (name, seq), (write, overtaken) in sorted(self.brought.items(), key=lambda one: one[0]):
+                if (name, part.into) == (part.branch, branch) and seq < sequence(part.upto + 1, 0):
+                    rows = self.after(rows, write, overtaken)
+        return rows
 
     def _pair(self, row: Any, value: int) -> tuple[int, int]:
         return row if self.kind == "append" else (row, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ Chunk = tuple[Counter[str], dict[int, str]]
 """How often what happened; seeds that failed, and how."""
 
 
-def run_chunk(simulation: Callable[[int], dict[str, int]], seeds: range) -> Chunk:
+def run_chunk(simulation: Callable[[int], dict[str, int]], seeds: Sequence[int]) -> Chunk:
     logging.disable(logging.CRITICAL)
     pa.set_cpu_count(1)
     counted: Counter[str] = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from tests.simulation.pairs import ACTORS
+from tests.simulation.pair_actors import ACTORS
 from tests.support.repository import ROOT
 
 PAGE = ROOT / "docs" / "simulation.md"

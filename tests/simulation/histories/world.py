@@ -24,7 +24,8 @@ from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.histories import actors
 from tests.simulation.histories.checking import check
 from tests.simulation.histories.recorded import History, Read, Seen, Values
-from tests.simulation.pairs import FAULTS, renewed_by_the_world
+from tests.simulation.pair_world import FAULTS
+from tests.simulation.pairs import renewed_by_the_world
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.truth import Unwatched, Violation
 
