@@ -128,12 +128,15 @@ def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run
 class _Work(Work):
     """An INSERT, UPDATE or DELETE."""
 
+    def _write(self) -> WriteArguments:
+        return WriteArguments(token=self.branch.token_of(self.token), message=self.message)
+
     # --- INSERT
 
     def insert(self, statement: Insert) -> StatementResult:
         """Load the records of the query."""
         branch = self.branch
-        pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
+        pending = begin_load(branch, self._write())
         if isinstance(pending, LoadResult):
             return self.loaded(pending, "inserted")
         with (
@@ -193,7 +196,7 @@ class _Work(Work):
 
     def _update(self, statement: Update) -> StatementResult:
         branch = self.branch
-        pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
+        pending = begin_load(branch, self._write())
         if isinstance(pending, LoadResult):
             return self.loaded(pending, "updated")
         if not pending.read_version:  # nothing was ever loaded

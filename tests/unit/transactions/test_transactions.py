@@ -44,6 +44,7 @@ from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.open_transactions import clean, due, transactions
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.sql_writes import execute
 from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id, transaction
 
@@ -103,6 +104,17 @@ def test_a_block_that_fails_leaves_nothing(lake: Lake) -> None:
         again.pool("a").append(table(3), token="t")
         again.pool("a").append(table(3), token="t")
     assert keys(lake, "a") == [1, 2, 3]
+
+
+def test_the_token_of_a_statement_counts_in_its_transaction(lake: Lake) -> None:
+    sql = "INSERT INTO b BY NAME SELECT k + 1 AS k FROM a WHERE k = 1"
+    first = lake.transaction()
+    assert execute(lake, sql, token="t", transaction=first.id).records == 1
+    assert execute(lake, sql, token="t", transaction=first.id).repeated
+    first.abort()
+    with lake.transaction() as again:
+        assert not execute(lake, sql, token="t", transaction=again.id).repeated
+    assert keys(lake, "b") == [1, 2, 2]
 
 
 def test_a_second_transaction_with_the_token_changes_nothing(lake: Lake) -> None:
