@@ -58,7 +58,9 @@ def filled(folder: Path) -> None:
     )
     lake.create_pool(POOL, key="k").branch().append(pa.table({"k": [POOL]}), message=POOL)
     lake.create_pool("empty", key="k")
-    lake.transaction(message=POOL)
+    transaction = lake.transaction(message=POOL)
+    for name in ("airports", "empty"):
+        transaction.pool(name)
     covered = lake.create_pool("days", key="day", settings={"intervals.since": "2026-01-01"})
     for first in (dt.date(2026, 1, 1), dt.date(2026, 2, 10)):
         span = KeyRange(
@@ -127,7 +129,7 @@ def test_open_transactions_are_listed_with_their_author_and_state(open_page: Ope
     page.get_by_role("button", name="Transactions", exact=True).click()
     page.wait_for_selector("#transactions tbody tr")
     said = page.inner_text("#transactions tbody")
-    assert all(text in said for text in ("open", "ada", POOL))
+    assert all(text in said for text in ("open", "ada", POOL, "airports, empty"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 

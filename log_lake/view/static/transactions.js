@@ -14,7 +14,7 @@ function late(one, now) {
 
 function line(one, now, go) {
   const why = late(one, now);
-  const pools = one.pools.map((pool) => el("button", { type: "button", click: () => go("pool", pool) }, pool));
+  const pools = one.pools.flatMap((pool, at) => [at ? ", " : "", el("button", { type: "button", click: () => go("pool", pool) }, pool)]);
   return el(
     "tr", {},
     time(one.begun, now),
