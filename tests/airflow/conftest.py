@@ -30,33 +30,44 @@ from local.ports import LOOPBACK, choose
 from local.processes import left_of
 from local.services import Services, running
 from log_lake.lake import Lake
-from tests.support.documentation import examples
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
 from tests.support.spark.processes import await_true
 
 DAG = "lake_ingest"
 COVERED_DAYS = [dt.date(2026, 1, day) for day in (1, 2, 3)]
-"""The days of the example of docs/coverage.md."""
+"""The days of examples/visits.py."""
+NIGHTS = [dt.date(2026, 1, day) for day in range(1, 6)]
+"""The days of examples/shop_night.py; they are over, so no run is scheduled."""
 RUN_SECONDS = 600.0
 SCHEDULED = "scheduled"
 
 
-def covered_dags(folder: Path) -> str:
-    """The example of docs/coverage.md for `COVERED_DAYS`, with files in a folder, and times of seconds."""
-    (text,) = (one.code for one in examples("docs/coverage.md", "python") if "LakeCoverageSensor" in one.code)
+def example(name: str, changes: Mapping[str, str]) -> str:
+    """A file of examples/, with other folders, days and times than those that it has."""
+    text = (ROOT / "examples" / name).read_text()
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def example_dags(folder: Path) -> dict[str, str]:
+    """The files of examples/, for `COVERED_DAYS` and `NIGHTS`, with files in a folder, and times of seconds."""
     last = f"dt.datetime({COVERED_DAYS[-1]:%Y, %-m, %-d}, tzinfo=dt.UTC)"
-    changes = {
+    covered = {
         "/data/visits": f"{folder}/visits",
         "timedelta(hours=6)": "timedelta(seconds=5)",
         "FIRST, catchup=True": f"FIRST, end_date={last}, catchup=True",
         "FIRST, deadline": f"{last}, end_date={last}, catchup=True, deadline",
         'pool_name="visits", until': 'pool_name="visits", poke_interval=20, until',
     }
-    for old, new in changes.items():
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    return text
+    nights = {
+        "/data/shop": f"{folder}/shop",
+        "timedelta(minutes=1)": "timedelta(seconds=1)",
+        "FIRST, catchup": f"FIRST, end_date=dt.datetime({NIGHTS[-1]:%Y, %-m, %-d}, tzinfo=dt.UTC), catchup",
+    }
+    return {"visits.py": example("visits.py", covered), "shop_night.py": example("shop_night.py", nights)}
 
 
 @dataclass(frozen=True)
@@ -234,7 +245,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("own.py", "submitted.py"):
         shutil.copy(Path(__file__).with_name("dags") / name, dags)
-    (dags / "covered.py").write_text(covered_dags(folder))
+    for name, text in example_dags(folder).items():
+        (dags / name).write_text(text)
     keepers: list[psutil.Process] = []
     schedules = {
         "LAKE_INGEST_SCHEDULE": "@once",

@@ -1,4 +1,7 @@
-"""The example of docs/coverage.md on a real Airflow: intervals in, the sensor, what follows, and a deadline."""
+"""examples/visits.py on a real Airflow: intervals in, the sensor, what follows, and a deadline.
+
+With LAKE_VIEW_PICTURES=FOLDER the picture of docs/coverage.md is taken anew.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 
 from log_lake.coverage.coverage import coverage_of
 from tests.airflow.conftest import COVERED_DAYS, Agent
+from tests.airflow.pictures import draw_graph, is_drawing, open_airflow
 from tests.support.spark.processes import await_true
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(900)]
@@ -57,6 +61,10 @@ def test_a_report_waits_for_all_days_and_a_deadline_tells_that_one_is_lacking(ag
     )
     (run,) = api.runs(REPORT)
     assert run["state"] == "running"
+    if is_drawing():
+        with open_airflow(agent.services) as open_page:
+            page = open_page(f"/dags/{REPORT}/runs/{run['dag_run_id']}")
+            draw_graph(page, "airflow-coverage-graph", "whole", "report")
 
     land(agent, lacking, 4)
     (failed,) = (run for run in api.runs(IN) if run["state"] == "failed")
