@@ -26,8 +26,10 @@ from log_lake.lake.open_transactions import LONGEST, OPEN_FOR
 class LakeTransaction(TaskGroup):
     """Tasks between `begin` and `commit`; `id` is the transaction in which they write.
 
-    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay
-    open for `open_for` seconds, also while it waits for a person; then the retention agent ends it.
+    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay open
+    for `open_for` seconds, also while it waits for a person; then the retention agent ends it.  With `once=False` a
+    run that is cleared after its commit works again, in another transaction; so give it only tasks that may be
+    repeated.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class LakeTransaction(TaskGroup):
         group_id: str = "transaction",
         message: str = "",
         open_for: float = OPEN_FOR,
+        once: bool = True,
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -59,6 +62,7 @@ class LakeTransaction(TaskGroup):
             pools=self.pools,
             message=message,
             open_for=open_for,
+            once=given.fixed_flag(once, "once", who="LakeTransaction"),
         )
 
     @property

@@ -32,15 +32,18 @@ class LakeTransactionOperator(LakeOperator):
 class LakeBeginOperator(LakeTransactionOperator):
     """Begins a transaction in these pools, and returns its id.
 
-    If the run has committed before, this task is skipped, and so are the tasks after it.  A transaction that an
-    earlier try began and did not commit is aborted.  `inside`: the tasks that work in the transaction.  None of
-    them may have ended before, because its writes were in a transaction that is gone.
+    If the run has committed before, this task is skipped, and so are the tasks after it, unless `once` is False.
+    A transaction that an earlier try began and did not commit is aborted.  `inside`: the tasks that work in the
+    transaction.  None of them may have ended before, because its writes were in a transaction that is gone.
     """
 
     template_fields: Sequence[str] = ("lake", "message")
 
-    def __init__(self, *, pools: Sequence[str], message: str = "", open_for: float, **kwargs: Any) -> None:
+    def __init__(
+        self, *, pools: Sequence[str], message: str = "", open_for: float, once: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
+        self.once = once
         self.pools = list(pools)
         self.message = message
         self.open_for = open_for
@@ -59,13 +62,15 @@ class LakeBeginOperator(LakeTransactionOperator):
 
         task, lake = context["ti"], self.get_lake()
         token = RUN.format(dag=task.dag_id, run=task.run_id, group=self.task_id.rpartition(".")[0])
-        if versions := first_use([lake.pool(name) for name in self.pools], token):
+        if self.once and (versions := first_use([lake.pool(name) for name in self.pools], token)):
             raise AirflowSkipException(
                 f"this run committed the versions {versions} before, and changes nothing more; to work on other "
                 "data, start a new run"
             )
         self._check_cleared(task)
         self._abort_earlier(lake, token)
+        if not self.once:
+            token = f"{token}:{lake.context.ids.new()}"
         transaction = lake.transaction(token=token, message=self.message, open_for=self.open_for)
         try:
             for pool in self.pools:
@@ -94,7 +99,10 @@ class LakeBeginOperator(LakeTransactionOperator):
         from log_lake.lake.open_transactions import transactions
 
         for row in transactions(lake):
-            if row.token != token or row.state not in ("open", "committing"):
+            if token not in (row.token, row.token.rpartition(":")[0]) or row.state not in (
+                "open",
+                "committing",
+            ):
                 continue
             try:
                 lake.transaction(row.id).abort()

@@ -46,6 +46,12 @@ with DAG("nightly", schedule=None, default_args={"retries": 0}) as nightly:
         check = LakeQueryOperator(task_id="check", sql=sql, must_hold=True, transaction=tx.id)
         load >> sum_up(tx.id) >> check
         [delete, replace] >> check
+
+with DAG("corrected", schedule=None, default_args={"retries": 0}) as corrected:
+    with LakeTransaction(pools=["orders", "totals"], once=False) as tx:
+        both = {"files": "FOLDER/orders.csv", "low": "1", "high": "9", "transaction": tx.id}
+        LakeReplaceOperator(task_id="orders", pool_name="orders", **both)
+        LakeReplaceOperator(task_id="totals", pool_name="totals", **both)
 """
 
 TASKS = {
@@ -125,3 +131,12 @@ def test_the_commit_alone_emits_events_of_the_pools(repeated: Lived) -> None:
     with contextlib.closing(sqlite3.connect(repeated.folder / "airflow" / "airflow.db")) as base:
         tasks = base.execute("SELECT DISTINCT source_task_id FROM asset_event").fetchall()
     assert tasks == [("night.commit",)]
+
+
+def test_a_run_that_may_be_repeated_commits_again_when_it_is_cleared(tmp_path: Path) -> None:
+    lake = begun(tmp_path)
+    runs, _ = run_dags(tmp_path, DAGS, [("corrected", {}), ("corrected", {})], same_run=True)
+    assert [run.state for run in runs] == ["success"] * 2
+    assert set(runs[1].tasks.values()) == {"success"}
+    assert {name: rows(lake, name) for name in ("orders", "totals")} == {"orders": [1, 2], "totals": [1, 2]}
+    assert [row.state for row in transactions(lake)] == ["committed"] * 2
