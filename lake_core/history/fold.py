@@ -42,7 +42,7 @@ from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuu
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Tag, ingested_as, remembered
-from lake_core.history.tags import root_of, roots_of, tagged
+from lake_core.history.tags import parents_of_deleted_tags, root_of, roots_of, tagged
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.transactions.part import PendingPart
 from lake_core.history.transactions.preparing import merged_part, pended
@@ -57,7 +57,6 @@ from lake_core.records import (
     Consume,
     CreateBranch,
     DeleteBranch,
-    DeleteTag,
     EndBranch,
     Entry,
     MarkApplied,
@@ -101,7 +100,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     if not transaction.branch:
         removed, tags = _vacuumed(state.removed, seq, transaction), tagged(state, version, transaction)
         branches = state.branches
-        for parent in _parents_of_deleted_tags(state.tags, tags, transaction):
+        for parent in parents_of_deleted_tags(state.tags, tags, transaction):
             branches = with_settled(branches, parent, roots=roots_of(tags))
         return replace(
             state,
@@ -121,15 +120,6 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
             )
         fold(change, action)
     return _ended(state, change)
-
-
-def _parents_of_deleted_tags(
-    before: HashTrieMap[str, Tag], after: HashTrieMap[str, Tag], transaction: Transaction
-) -> set[str]:
-    """Returns the parents of deleted branches that no tag keeps any more because of this transaction."""
-    names = [action.tag for action in transaction.actions if isinstance(action, DeleteTag)]
-    gone = (before[name] for name in names if name in before and name not in after)
-    return {tag.parent for tag in gone if tag.deleted}
 
 
 @dataclass(slots=True)

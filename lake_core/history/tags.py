@@ -79,3 +79,12 @@ def root_of(action: DeleteBranch, version: int, transaction: Transaction, fork: 
         parent="" if fork is None else fork.parent,
         boundary=0 if fork is None else fork.parent_boundary,
     )
+
+
+def parents_of_deleted_tags(
+    before: HashTrieMap[str, Tag], after: HashTrieMap[str, Tag], transaction: Transaction
+) -> set[str]:
+    """Returns the parents of deleted branches that no tag keeps any more because of this transaction."""
+    names = [action.tag for action in transaction.actions if isinstance(action, DeleteTag)]
+    gone = (before[name] for name in names if name in before and name not in after)
+    return {tag.parent for tag in gone if tag.deleted}

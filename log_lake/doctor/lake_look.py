@@ -15,7 +15,6 @@ from lake_core import naming
 from lake_core.errors import LakeError, NoCreate, Unavailable
 from lake_core.store import Store
 from lake_core.store.probe import probe_create
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.jobs import Job, list_jobs
 from log_lake.doctor.health_finding import HealthFinding
 from log_lake.doctor.look import tail_of
@@ -25,6 +24,7 @@ from log_lake.lake.open_transactions import TransactionRow, transactions
 from log_lake.settings import Settings
 from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
+from log_lake.stores.read_only import ReadOnlyStore
 
 MAX_JOBS = 5_000
 """Jobs that are read, the newest: a day of an agent that works on a thousand pools each hour has more, and then

@@ -15,7 +15,6 @@ import msgspec
 
 from lake_core.errors import Denied, InvalidInput, NotFound
 from lake_core.naming import MAIN, is_own
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publish
 from log_lake.iceberg_catalog.ages import PublicationAges
 from log_lake.iceberg_catalog.refusals import Refusal
@@ -26,6 +25,7 @@ from log_lake.publish.place import BESIDE, place_of
 from log_lake.publish.published import Published, published_at
 from log_lake.publish.run import is_publication
 from log_lake.stores.guard import guarded
+from log_lake.stores.read_only import ReadOnlyStore
 
 log = logging.getLogger(__name__)
 

@@ -35,7 +35,6 @@ from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.combine.declared import check_rule
 from log_lake.lake import clones, copies
 from log_lake.lake.author import default_author, default_metadata
@@ -54,6 +53,7 @@ from log_lake.settings.settings import check_pool
 from log_lake.stores import open_store
 from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
+from log_lake.stores.read_only import ReadOnlyStore
 from log_lake.texts.is_text import require_text
 
 log = logging.getLogger(__name__)

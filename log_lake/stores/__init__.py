@@ -9,6 +9,7 @@
     caches    what a process caches of the objects of a server: LAKE_MEMORY_CACHE, LAKE_CACHE
     memory_cache, disk_cache    such ranges in memory, and in a folder that processes share
     ranges    parts of an object, planned and fetched side by side
+    read_only a store that a process may only read
     guard     wraps every store, so that only the errors of the port pass; `failures` words the errors
     patience  how long a call may wait for a store that does not answer
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 from lake_core.errors import Denied, LakeError
 from lake_core.store.meter import DELETES, LISTS, READS, RECEIVED, SENT, WRITES, Meter, own_meter
 from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.stores.failures import FailingAsUnavailable, GuardedFile
 from log_lake.stores.ranges import RangedFile
+from log_lake.stores.read_only import ReadOnlyStore
 
 log = logging.getLogger(__name__)
 

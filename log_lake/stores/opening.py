@@ -15,7 +15,6 @@ from urllib.parse import unquote_to_bytes
 from lake_core.errors import InvalidInput, words
 from lake_core.store.address import Address
 from lake_core.store.port import Store
-from lake_core.store.read_only import ReadOnlyStore, is_read_only
 from log_lake.extras import need_of_bucket
 from log_lake.stores import memory
 from log_lake.stores.caches import given_cache
@@ -23,6 +22,7 @@ from log_lake.stores.local import LocalStore
 from log_lake.stores.locked import LockedStore
 from log_lake.stores.patience import Patience, given_seconds, parse_seconds
 from log_lake.stores.ranges import RequestSizes, parse_hole
+from log_lake.stores.read_only import ReadOnlyStore, is_read_only
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")

@@ -20,9 +20,9 @@ import uvicorn
 from fastapi.responses import Response
 
 from lake_core.errors import InvalidInput
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.stores import open_store
+from log_lake.stores.read_only import ReadOnlyStore
 from log_lake.view.guard import SameOrigin
 from log_lake.view.lakes import Lakes
 from log_lake.view.routes import LakeApp, answer

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lake_core.errors import Denied
-from lake_core.store.read_only import VARIABLE
 from log_lake.cli.command import Writes
 from log_lake.cli.commands import COMMANDS
+from log_lake.stores.read_only import VARIABLE
 from tests.support.command import Command
 
 READS: dict[str, list[list[str]]] = {

@@ -17,7 +17,6 @@ from lake_core import naming
 from lake_core.errors import Incomplete
 from lake_core.ids import IdSource
 from lake_core.store import Store
-from lake_core.store.read_only import ReadOnlyStore
 from local.rights import Operation
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
@@ -38,6 +37,7 @@ from log_lake.rewriting.compaction import compact
 from log_lake.sql_writes.run import execute
 from log_lake.stores import memory
 from log_lake.stores.guard import guarded
+from log_lake.stores.read_only import ReadOnlyStore
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.view.lakes import Lakes
 from spark_apps.command import run_agent

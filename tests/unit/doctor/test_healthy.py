@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.checkpoint.run import checkpoint_and_purge
 from log_lake.coverage.key_ranges import interval_range
 from log_lake.doctor.health_finding import Severity, Verdict
 from log_lake.lake import Lake
 from log_lake.leases.lease import READ, LeaseNote
 from log_lake.stores.memory import MemoryStore
+from log_lake.stores.read_only import ReadOnlyStore
 from tests.support.clocks import Clock
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore

@@ -13,13 +13,13 @@ import pytest
 pytest.importorskip("pyiceberg")
 
 from lake_core.errors import InvalidInput, PublishedElsewhere
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publication_due
 from log_lake.iceberg_catalog.ages import PublicationAges
 from log_lake.iceberg_catalog.tables import loaded, table_of
 from log_lake.lake import Lake
 from log_lake.publish.lag import publication
 from log_lake.publish.run import PUBLISHED, UNCHANGED, is_publication, publish_iceberg
+from log_lake.stores.read_only import ReadOnlyStore
 from tests.support.iceberg import check_published
 
 

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents import driver
 from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
@@ -25,6 +24,7 @@ from log_lake.service.handing_over import hand_over
 from log_lake.service.limits import BODIES, ServiceLimits
 from log_lake.service.routes import Load
 from log_lake.stores.memory import MemoryStore
+from log_lake.stores.read_only import ReadOnlyStore
 from tests.support.service import Served, Told
 
 LOAD = "/lakes/lake/pools/logs/load"

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from lake_core.errors import Denied, Unavailable
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.stores.failures import unavailable
 from log_lake.stores.guard import GuardedStore
 from log_lake.stores.memory import MemoryStore
+from log_lake.stores.read_only import ReadOnlyStore
 
 
 class Status(Exception):

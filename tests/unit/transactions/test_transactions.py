@@ -38,7 +38,6 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import version_of
 from lake_core.schemas import APPEND, Rule
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.open_transactions import clean, due, transactions
@@ -46,6 +45,7 @@ from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
 from log_lake.sql_writes import execute
 from log_lake.stores.memory import MemoryStore
+from log_lake.stores.read_only import ReadOnlyStore
 from tests.support.records import an_id, transaction
 
 
