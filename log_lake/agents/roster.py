@@ -20,7 +20,7 @@ class Purpose(Enum):
 
     LOADING = "loads files that readers wait for"
     DUE = "does work that is due by a date"
-    UPKEEP = "merges, saves or removes stored data, only within the pool's upkeep.window"
+    UPKEEP = "keeps stored data in order, only within the pool's upkeep.window"
 
 
 @dataclass(frozen=True, kw_only=True)

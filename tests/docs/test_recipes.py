@@ -94,13 +94,14 @@ def test_a_format_of_the_recipe_is_loaded_by_its_name_by_declaration_and_with_ba
     )
     line = "from log_lake.loading.formats.ltsv import read_ltsv\n"
     copy.insert(detecting, line, before="from log_lake.loading.formats.orc import")
-    copy.out("set", "logs", "type.ts=bigint", "bad_records=quarantine")
-    (copy.folder / "a.ltsv").write_text("ts:2\thost:a:80\nts:1\thost:b\n")
+    copy.out("set", "logs", "type.ts=bigint", "type.took=double", "type.ok=boolean", "bad_records=quarantine")
+    (copy.folder / "a.ltsv").write_text("ts:2\thost:a:80\ttook:1.5\tok:true\nts:1\thost:b\n")
     (copy.folder / "b").write_bytes(gzip.compress(b"ts:3\nno field\nts:soon\n"))
     copy.out("load", "logs", "a.ltsv")
     copy.out("load", "logs", "b", "--format", "ltsv")
     records = [json.loads(text) for text in copy.out("scan", "logs").splitlines()]
     assert [(one["ts"], one.get("host")) for one in records] == [(1, "b"), (2, "a:80"), (3, None)]
+    assert (records[1]["took"], records[1]["ok"]) == (1.5, True)
     rejected = [json.loads(text) for text in copy.out("scan", "logs.$rejected").splitlines()]
     assert sorted((one["line"], one["raw"]) for one in rejected) == [(2, "no field"), (3, "ts:soon")]
     copy.out("set", "logs", "bad_records=fail")
