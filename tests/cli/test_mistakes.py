@@ -154,9 +154,14 @@ COMMANDS: list[tuple[list[str], int, str]] = [
         "use append or upsert",
     ),
     (
-        ["query", "MERGE INTO flights USING late ON a = b WHEN MATCHED THEN DELETE"],
+        ["query", "MERGE INTO flights USING late ON a = b WHEN MATCHED THEN DELETE RETURNING ts"],
         INVALID_INPUT,
-        "MERGE is not done. An upsert pool does it at each INSERT",
+        "MERGE: the clause RETURNING is not done; leave it out",
+    ),
+    (
+        ["query", "MERGE INTO flights USING late ON a = b WHEN MATCHED THEN DELETE"],
+        NOT_FOUND,
+        "'late' does not",
     ),
     (["query", "SELECT * FROM '/etc/passwd'"], NOT_FOUND, "let the SQL read it: --files"),
     (["query", 'SELECT * FROM "flights@77"'], NOT_FOUND, "the newest is 2"),

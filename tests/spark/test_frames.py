@@ -204,8 +204,11 @@ def test_a_statement_that_spark_refuses_is_run_by_the_lake(landing: Landing) -> 
     assert (done.verb, done.records, done.repeated) == ("updated", 1, False)
     assert pyspark_lake.execute(sql, lake=landing.uri, token="t").repeated
     assert pool.at().to_table()["v"].to_pylist() == [0, 1]
-    with pytest.raises(InvalidInput, match="MERGE"):
-        pyspark_lake.execute("MERGE INTO p USING q ON p.k = q.k WHEN MATCHED THEN DELETE", lake=landing.uri)
+    merge = "MERGE INTO p USING (SELECT 2 AS k) AS q ON p.k = q.k WHEN MATCHED THEN DELETE"
+    assert pyspark_lake.execute(merge, lake=landing.uri).verb == "merged"
+    assert pool.at().to_table()["k"].to_pylist() == [1]
+    with pytest.raises(InvalidInput, match="RETURNING"):
+        pyspark_lake.execute(f"{merge} RETURNING k", lake=landing.uri)
 
 
 # --- delete and merge
