@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.context import Context
-from lake_core.errors import AlreadyExists, InvalidInput, LakeError, NotFound
+from lake_core.errors import AlreadyExists, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.history import History, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.cloning import CloneFormat, homes_of, state_of_clone
@@ -129,11 +129,25 @@ def hold(source: Pool, clone_id: str, *, at: str, reason: str) -> Hold:
         if not loaded.version:
             raise InvalidInput(f"pool {source.name!r} has no transaction yet, so there is nothing to clone")
         stored = source.history.load_version(loaded.version)
-        holds.append(Hold(source.config.id, stored, branch))  # without parts that are only shown as settled
+        check_settled(source, loaded.state, stored.state, branch)
+        holds.append(Hold(source.config.id, stored, branch))
         return stored, branch
 
     tags.keep_for(source, naming.clone_tag(clone_id), resolved, reason=reason)
     return holds[-1]
+
+
+def check_settled(source: Pool, shown: PoolState, stored: PoolState, branch: str) -> None:
+    """Raises Unavailable if readers of the branch see a transaction over pools that the stored state does not have.
+
+    This process could not settle it.  A pool that begins with the stored state would lack its records for good.
+    """
+    for over, part in stored.pending.items():
+        if part.into == branch and over not in shown.pending:
+            raise Unavailable(
+                f"pool {source.name!r}: transaction {over} is committed, but not settled in this pool, and this "
+                "process could not do it; let one that may write the pool read it, then run this again"
+            )
 
 
 def begin_journal(source: History, context: Context, config: PoolConfig, kept: Hold) -> None:

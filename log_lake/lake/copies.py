@@ -21,7 +21,7 @@ from lake_core.ids import without_home
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
-from log_lake.lake.clones import Hold, begin_journal, check_cloned, settings_of_copy
+from log_lake.lake.clones import Hold, begin_journal, check_cloned, check_settled, settings_of_copy
 from log_lake.lake.pool import Pool
 from log_lake.lake.transactions import HasPools
 from log_lake.objects.failures import missing
@@ -55,7 +55,9 @@ def copy_pool(source: Pool, new: str, *, at: str, target: HasPools) -> Pool:
     with source.leased(at, why=f"copy to {context.store.uri}") as view:
         if not view.version:
             raise InvalidInput(f"pool {source.name!r} has no transaction yet, so there is nothing to copy")
-        kept = Hold("", source.history.load_version(view.version), view.branch)
+        stored = source.history.load_version(view.version)
+        check_settled(source, view.state, stored.state, view.branch)
+        kept = Hold("", stored, view.branch)
         names = sorted(set(_objects(kept)))
         copy = partial(_copy, source.store, old.id, context.store, id)
         with ThreadPoolExecutor(_AT_ONCE) as threads:

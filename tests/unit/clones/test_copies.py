@@ -7,6 +7,7 @@ import pytest
 
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
 from lake_core.ids import home_of
+from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.repair.fsck import Fsck
 from log_lake.stores.memory import MemoryStore
@@ -60,6 +61,24 @@ def test_what_cannot_be_copied_is_refused_before_anything_is_written(world: Worl
     with pytest.raises(InvalidInput, match="run lake upgrade there"):
         world.lake.clone("p", "d", to=old)
     assert [one for one in other.store.list("") if "/data/" in one.name] == []
+
+
+def test_a_copy_has_each_transaction_over_pools_that_readers_see(
+    world: World, other: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.load(1)
+    over = world.lake.transaction(message="over pools")
+    over.pool("p").append(pa.table({"k": [2]}))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(over), "_settled", lambda *_: {})  # its owner dies after the decision
+        over.commit()
+    reader = Lake.open_on(ReadOnlyStore(world.store), ids=world.lake.context.ids)
+    assert reader.pool("p").at().to_table()["k"].to_pylist() == [1, 2]
+    with pytest.raises(Unavailable, match="committed, but not settled"):
+        reader.clone("p", "c", to=other)
+    assert reader.clone("p", "old", at="1", to=other).at().to_table()["k"].to_pylist() == [1]
+    assert world.keys("p") == [1, 2]  # which settles it
+    assert reader.clone("p", "c", to=other).at().to_table()["k"].to_pylist() == [1, 2]
 
 
 class Full(StoreInFront):
