@@ -7,10 +7,10 @@ import pytest
 
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
 from lake_core.ids import home_of
-from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.repair.fsck import Fsck
 from log_lake.stores.memory import MemoryStore
+from log_lake.stores.read_only import ReadOnlyStore
 from log_lake.vacuum.execute import vacuum
 from tests.support.stores import StoreInFront
 from tests.unit.clones.conftest import World
