@@ -284,7 +284,7 @@ def transaction_object(id: str, kind: str) -> str:
 
 
 def joined(id: str, pool_id: str) -> str:
-    """The name of the sign that a pool joined a transaction."""
+    """Returns the name of the object that shows that a pool joined a transaction over pools."""
     return f"{transaction(id)}/joined-{_part(pool_id)}"
 
 
@@ -296,7 +296,7 @@ def split_transaction(name: str) -> tuple[str, str]:
 
 
 def joined_pool(kind: str) -> str:
-    """The id of the pool in the name of a sign that it joined; "" if it is not such a name."""
+    """Returns the id of the pool in a name `joined-<pool>`; "" for any other name."""
     id = kind.removeprefix("joined-")
     return id if id != kind and is_id(id) else ""
 

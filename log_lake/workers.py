@@ -69,7 +69,8 @@ class SortedPiece:
 
 
 class Shuffle(Protocol[U_contra, R_co]):
-    """Work in two steps: workers give pieces of their units, and other workers take those of a part.
+    """Work in two steps: each worker cuts the results of its units into pieces, each for one part; then each
+    part's pieces go to one worker.
 
     It is sent to workers, so it holds plain values.
     """

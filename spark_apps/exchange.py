@@ -1,11 +1,12 @@
 """Spark tasks that give each other pieces (`log_lake.workers.Shuffle`), by a shuffle.
 
-A row is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the task of its part, and
-Spark sorts the rows of a task by unit and number, which is their order of arrival.  So Spark moves and orders bytes
-of some hundred kilobytes, packed by column; keys are compared by the lake's own rules, in Python.
+A row is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the task of its part,
+and Spark sorts the rows of a task by unit and number, which is their order of arrival.  So Spark moves and
+orders bytes of some hundred kilobytes, packed by column; keys are compared by the lake's own rules, in Python.
 
-Without bounds, the pieces wait on the disks of the executors until their keys are known (`persist`), so the input
-is read once.  Called by `workers` (files) and `frames.bulk` (data frames).
+If the caller gives no bounds between the parts, the pieces wait on the disks of the executors (`persist`) until
+the bounds were chosen from their keys.  So the input is read once.  Called by `workers` (files) and
+`frames.bulk` (data frames).
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ def chunk_range(column: Any) -> Range:
 
 
 def drop_planned(file: pa.NativeFile) -> None:
-    """Drops everything except the end of an object on a server, if that was fetched."""
+    """Drops the bytes of an object on a server that were fetched.  Keeps those of its end, if its end was
+    fetched."""
     if isinstance(file, Planned):
         file.drop_planned()
 

@@ -50,7 +50,7 @@ def abort(args: Namespace) -> None:
 
 
 def transactions(args: Namespace) -> None:
-    """List the transactions whose objects are on the store."""
+    """List the transactions over pools that are open, or that have ended and are not cleaned up yet."""
     rows = opened.transactions(open_lake(args))
     if args.json:
         for row in rows:

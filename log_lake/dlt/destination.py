@@ -69,7 +69,7 @@ lake.register()
 
 
 def lake_adapter(data: Any, *, key: str) -> DltResource:
-    """The resource, its pool sorted by `key` (`FIELD[:desc],...`) when it is made.
+    """Returns the resource with a hint: when its pool is made, the pool is sorted by `key` (`FIELD[:desc],...`).
 
     Raises InvalidInput for a key that cannot be read.
     """

@@ -42,7 +42,8 @@ NO_COUNTS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class OwnTombstones:
-    """The tombstones of an erasure on the branches of its pool; `records`: as in its receipt."""
+    """The tombstones that an erasure sets on the branches of its pool; `records`: the number in its
+    receipt, which one transaction of `main` states."""
 
     pool: Pool
     erasure_id: str

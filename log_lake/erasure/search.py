@@ -132,8 +132,9 @@ class Search:
     def removed(self, state: PoolState, *, now: float) -> list[str]:
         """Returns the objects on the list of removed objects that hold matching records.
 
-        If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, then its
-        age decides there, as for any reference.  So an object whose records are all of later versions stays.
+        If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, the object
+        is judged by the ages of its records, as any reference is.  So it stays if all of its records were
+        written after the last version that the erasure covers.
         """
         removed = list(self._holding((id for id, _ in state.removed.items()), Located, self._may_hold))
         if not (removed and self.target.until):

@@ -56,8 +56,8 @@ def key_fields(branch: Line) -> pa.Schema | None:
 def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
     """Returns the keys in these types, without keys that the types cannot hold, because no record has them.
 
-    So a delete marker never changes the type that a field has for readers.  Raises InvalidInput for a field of
-    another class.
+    The keys become delete markers.  Since they are in the pool's own types, a marker never changes the type
+    that a field has for readers.  Raises InvalidInput for a field of another class.
     """
     columns: list[pa.Array] = []
     kept = pa.repeat(pa.scalar(True), keys.num_rows)

@@ -109,7 +109,7 @@ def references_of(
     candidates: Sequence[Candidate],
     selection: Selection,
 ) -> list[Reference]:
-    """The references of what counts."""
+    """Returns the references of the objects that the selection keeps."""
     loads = (p.candidate for p in selection.pieces if p.candidate.last_seq is None)
     seqs = sequences(candidates, loads)
     in_order = sorted(

@@ -21,8 +21,10 @@ from log_lake.rewriting.rewriting import Rewriting
 
 @dataclass(frozen=True)
 class RewrittenPiece:
-    """A part of a rewriting that was carried out: the new object, None if no record is left, and what was taken
-    from the records that were read."""
+    """A part of a rewriting that was carried out.
+
+    It has the new object, None if no record is left, and the sums of the records that were read and left out.
+    """
 
     written: WrittenObject | None = None
     taken: ObjectSums = field(default_factory=ObjectSums)

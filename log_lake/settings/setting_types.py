@@ -3,8 +3,8 @@ JSON schema.
 
 A room whose settings accept other texts than these has types of its own, beside its settings.  A type refuses a
 text with ValueError, whose message says what to use.  The JSON schema may accept a text that the type refuses,
-but never the reverse.  So an editor that checks a policy file by it marks no text that the lake accepts.  The
-empty text means the default and is in every schema.
+but never the reverse.  So an editor that checks a policy file with the schema never reports a text as wrong
+that the lake accepts.  The empty text means the default and is in every schema.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class NoCache:
         return ()
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
-        """Returns the bytes of a range from `fetch`."""
+        """Returns what `fetch` returns, because this cache keeps nothing."""
         return fetch()
 
     def forget(self, names: Sequence[str]) -> None:

@@ -48,7 +48,8 @@ Marked: TypeAlias = tuple[Condition, int]
 
 
 class Many:
-    """Conditions with their marks, which must be positive."""
+    """Conditions, each with a positive number, its mark, which tells the caller which condition a record
+    fulfils."""
 
     def __init__(self, conditions: Iterable[Marked]) -> None:
         self._conditions = tuple(conditions)

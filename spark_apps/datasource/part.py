@@ -46,7 +46,7 @@ class Part(msgspec.Struct, frozen=True):
         return replace(view, branch=self.branch, now=self.now)
 
     def encode(self) -> str:
-        """The text for the option."""
+        """Returns this part as the text of the data source's option `part`."""
         return msgspec.json.encode(self).decode()
 
 

@@ -232,10 +232,10 @@ _AT_ONCE = 16
 def key_ranges(
     references: Sequence[Reference], store: Store, *, pool_id: str, most: int = MAX_FOOTERS
 ) -> dict[str, KeyRange]:
-    """The key range of each object, from its footer; the largest objects first, at most `most`.
+    """Returns the key range of each object, from its footer; the largest objects first, at most `most`.
 
-    For references about which the state does not show whether they are clipped (`plan.unclear`): one that holds
-    less than its object is.  Raises ObjectMissing, Corrupt, Unavailable.
+    Called for references if the state does not show whether they are clipped (`plan.unclear`), that is,
+    show only a part of their object.  Raises ObjectMissing, Corrupt, Unavailable.
     """
     by_size = {r.object: r for r in sorted(references, key=lambda r: r.size)}
     objects = list(by_size)[::-1][:most]

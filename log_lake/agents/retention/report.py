@@ -87,7 +87,8 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
 
 
 def transactions_line(name: str, over: Cleaned) -> str:
-    """Which transactions over several pools are due, in a line."""
+    """Returns a line: which transactions over pools are ended because they were open for too long, and how many
+    decisions are deleted."""
     steps = [f"end {listed(over.ended)}, open for too long"] if over.ended else []
     if over.forgotten:
         steps.append(f"delete {counted(len(over.forgotten), 'decision')} that no journal needs")

@@ -38,7 +38,7 @@ MAX_SPLITS = 1_000
 
 @dataclass(frozen=True)
 class RangesPlan:
-    """The ranges to split, each with its content in full ranges, and the split points to remove."""
+    """The ranges to split, each with its size as a number of full ranges, and the split points to remove."""
 
     splits: tuple[tuple[KeyRange, float], ...] = ()
     joins: tuple[bytes, ...] = ()

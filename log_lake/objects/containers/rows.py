@@ -73,7 +73,7 @@ def type_column(values: Rows | Batch) -> pa.Array:
 
 
 def body_column(values: Rows | Batch) -> pa.Array:
-    """The column `BODY` of the values."""
+    """Returns the column `BODY`: of each value, the bytes as they are stored, without its type."""
     rows = rows_of(values) if isinstance(values, Batch) else values
     slices = Slices(rows.buffer, rows.start, np.maximum(rows.length, 0), np.zeros(len(rows), np.int64))
     return binary_array(slices, pa.binary())

@@ -1,8 +1,8 @@
 """Reads ZST: opens a file from its end, and gives its values as columns, in their order.
 
 `ZstFile.open` reads the trailer and the reassembly section.  `batches` reads only segments of the requested
-fields, in requests that the source joins, and stops at the last requested row.  `lines` prints the maps as
-text.
+fields, and stops at the last requested row; the source may join neighbouring segments into one request.
+`lines` prints the reassembly maps as text.
 """
 
 from __future__ import annotations
