@@ -187,14 +187,12 @@ def test_upkeep_applies_deletes_after_it_compacted_whatever_became_of_that(
 ) -> None:
     state, tasks = runs["turns"]
     assert state == "failed", "the damaged pool"
-    compacted = [tasks[f"lake_upkeep.compact.run[{index}]"] for index in (0, 1)]
+    # the third is the pool of jobs, which the config does not name; a digest of the time orders the three
+    compacted = [tasks[f"lake_upkeep.compact.run[{index}]"] for index in (0, 1, 2)]
     applied = [tasks[f"lake_upkeep.tombstones.run[{index}]"] for index in (0, 1)]
-    assert (sorted(compacted), sorted(applied)) == (["failed", "success"],) * 2
+    assert (sorted(compacted), sorted(applied)) == (["failed", "success", "success"], ["failed", "success"])
     assert keys(place, "turns") == [key for key in range(10) if key != 3 for _ in range(9)]
     assert "turns: searched 0 objects, rewrote 0; 1 delete finished; none left" in said
-    assert tasks["lake_upkeep.compact.run[2]"] == "success", (
-        "the pool of jobs, which the config does not name"
-    )
 
 
 def test_two_groups_of_a_run_each_append_their_own_files(
