@@ -42,12 +42,12 @@ from log_lake.reading.plan import plan_scan
 from log_lake.sql_writes.merge_statement import (
     DeleteRecord,
     InsertRecord,
-    Merge,
     MergeAction,
+    MergeStatement,
     MergeWhen,
     SetFields,
 )
-from log_lake.sql_writes.work import MergedRecords, StatementResult, Work, matching
+from log_lake.sql_writes.work import MergedRecords, StatementResult, StatementWork, matching
 from log_lake.system_tables.bounds import is_compared
 from log_lake.system_tables.columns import folded, sql_names
 from log_lake.system_tables.engine import connected
@@ -64,7 +64,7 @@ MOST_VALUES = 1_000
 """Values of the source by which objects of the pool are left out; of more only the least and the greatest."""
 
 
-def merge(work: Work, statement: Merge, *, dry_run: bool) -> StatementResult:
+def merge(work: StatementWork, statement: MergeStatement, *, dry_run: bool) -> StatementResult:
     """The result of a MERGE.  Raises InvalidInput, Conflict (others committed at each try), what loads raise."""
     sets = [name for one in statement.clauses for name in _set_by(one.action)]
     work.check_changed(sets, verb="MERGE")
@@ -90,11 +90,11 @@ def _set_by(action: MergeAction) -> Iterable[str]:
     return [name for name, _ in action.sets or ()] if isinstance(action, SetFields) else ()
 
 
-def _newest(work: Work) -> View:
+def _newest(work: StatementWork) -> View:
     return work.pool.at_branch(work.target.branch)
 
 
-def _merge(work: Work, statement: Merge) -> StatementResult:
+def _merge(work: StatementWork, statement: MergeStatement) -> StatementResult:
     branch = work.branch
     is_upsert = not branch.rule.keeps_all
     # in a bulk no two objects share a key, so the builder itself combines records of one key
@@ -132,7 +132,7 @@ def _merge(work: Work, statement: Merge) -> StatementResult:
 
 
 @contextmanager
-def _merging(work: Work, statement: Merge, view: View) -> Iterator[_Merging]:
+def _merging(work: StatementWork, statement: MergeStatement, view: View) -> Iterator[_Merging]:
     """A MERGE whose source is read."""
     sql = f"SELECT * FROM {statement.source}"
     with connected(work.limits) as connection:
@@ -144,7 +144,7 @@ def _merging(work: Work, statement: Merge, view: View) -> Iterator[_Merging]:
             yield _Merging(work, statement, view, join, source)
 
 
-def _join(statement: Merge, connection: duckdb.DuckDBPyConnection, stop: QueryStop) -> MergeJoin:
+def _join(statement: MergeStatement, connection: duckdb.DuckDBPyConnection, stop: QueryStop) -> MergeJoin:
     def cases(when: MergeWhen) -> Cases:
         numbered = enumerate(statement.clauses)
         return Cases(tuple((number, one.condition) for number, one in numbered if one.when is when))
@@ -194,8 +194,8 @@ def _encoded(row: pa.Table, key: PoolKey) -> bytes:
 class _Merging:
     """A MERGE into a pool as it is in a view."""
 
-    work: Work
-    statement: Merge
+    work: StatementWork
+    statement: MergeStatement
     view: View
     join: MergeJoin
     source: pa.Schema

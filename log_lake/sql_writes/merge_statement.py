@@ -69,7 +69,7 @@ class MergeClause:
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeStatement:
     """`MERGE INTO target AS name USING source AS source_name ON condition WHEN ...`.
 
     `source` is what follows FROM in a query of it.  `equal`: pairs of a field of the pool and one of the source
@@ -92,7 +92,7 @@ class Merge:
         return any(one.when is MergeWhen.NOT_BY_SOURCE for one in self.clauses)
 
 
-def merge_of(tree: exp.Merge, text: StatementText) -> Merge:
+def merge_of(tree: exp.Merge, text: StatementText) -> MergeStatement:
     """The statement.  Raises InvalidInput, which names the clause."""
     refuse_others(tree, {"this", "using", "on", "using_cond", "whens"})
     target = target_of(tree.this, may_be_named=True)
@@ -117,7 +117,7 @@ def merge_of(tree: exp.Merge, text: StatementText) -> Merge:
     clauses = [_clause(one, part) for one, part in zip(tree.args["whens"].expressions, whens, strict=True)]
     parts = (part.name.lower() for one in trees for c in one.find_all(exp.Column) for part in c.parts)
     named = (pool_field.lower() for pool_field, _ in equal)
-    return Merge(
+    return MergeStatement(
         target,
         name,
         str(source),

@@ -39,10 +39,10 @@ from log_lake.loading.block import Block
 from log_lake.sql_writes.create import CreateAsked
 from log_lake.sql_writes.create_statement import Create
 from log_lake.sql_writes.merge import merge
-from log_lake.sql_writes.merge_statement import Merge
+from log_lake.sql_writes.merge_statement import MergeStatement
 from log_lake.sql_writes.statement import ChangeStatement, Delete, Insert, Update, parsed
 from log_lake.sql_writes.text import ChangeTarget
-from log_lake.sql_writes.work import StatementResult, Work, matching
+from log_lake.sql_writes.work import StatementResult, StatementWork, matching
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
@@ -96,7 +96,7 @@ def execute(
         case Update():
             work.check_changed([name for name, _ in statement.sets], verb="UPDATE")
             return work.counted(statement, "updated") if dry_run else work.update(statement)
-        case Merge():
+        case MergeStatement():
             return merge(work, statement, dry_run=dry_run)
 
 
@@ -111,8 +111,8 @@ def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run
             f'SQL: "{target.pool}@{target.branch}" says a branch, and a transaction is given too; write '
             f'"{target.pool}"'
         )
-    if isinstance(statement, Update | Merge):
-        verb = type(statement).__name__.upper()
+    if isinstance(statement, Update | MergeStatement):
+        verb = "UPDATE" if isinstance(statement, Update) else "MERGE"
         raise InvalidInput(
             f"{verb}: is not done in a transaction over pools, because its commit could not tell what it read; use "
             "lake replace"
@@ -125,7 +125,7 @@ def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run
 
 
 @dataclass
-class _Work(Work):
+class _Work(StatementWork):
     """An INSERT, UPDATE or DELETE."""
 
     def _write(self) -> WriteArguments:

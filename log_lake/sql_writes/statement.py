@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from lake_core.errors import InvalidInput
 from log_lake.sql_writes.create_statement import Create, create_of
-from log_lake.sql_writes.merge_statement import Merge, merge_of
+from log_lake.sql_writes.merge_statement import MergeStatement, merge_of
 from log_lake.sql_writes.text import (
     ChangeTarget,
     StatementText,
@@ -59,7 +59,7 @@ class Update:
     where: str | None
 
 
-ChangeStatement = Insert | Delete | Update | Merge | Create
+ChangeStatement = Insert | Delete | Update | MergeStatement | Create
 
 
 def is_write(sql: str) -> bool:

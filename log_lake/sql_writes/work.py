@@ -59,7 +59,7 @@ class StatementResult:
 
 
 @dataclass
-class Work:
+class StatementWork:
     """One statement that is being run on a pool."""
 
     lake: Lake

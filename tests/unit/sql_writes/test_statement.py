@@ -11,8 +11,8 @@ from log_lake.sql_writes.create_statement import Create
 from log_lake.sql_writes.merge_statement import (
     DeleteRecord,
     InsertRecord,
-    Merge,
     MergeClause,
+    MergeStatement,
     MergeWhen,
     SetFields,
 )
@@ -61,7 +61,7 @@ MEANINGS: list[tuple[str, ChangeStatement]] = [
         "merge into logs as t using (select 1 as k) s on t.k = s.k and (t.a or s.b) when matched and case when t.x "
         "then s.y end then update set a = case when s.a then 1 end, b = f(s.b, 2) when not matched by source then "
         'delete when not matched then insert (k, "A") values (s.k, g(1, 2))',
-        Merge(
+        MergeStatement(
             LOGS,
             "t",
             "(select 1 as k) s",
