@@ -204,10 +204,9 @@ class PairTruth(Truth):
             return
         for action in by.actions:
             match action:
-                case RemoveReference() if by.author == "eraser":
-                    shown[branch] = self.after(
-                        shown[branch], HIDDEN
-                    )  # a branch that is younger than the hiding
+                case RemoveReference() if by.author == "eraser" and branch in shown:
+                    # a branch that is younger than the hiding; it ends the branch of a transaction, too
+                    shown[branch] = self.after(shown[branch], HIDDEN)
                 case CreateBranch(restored=None, parent=parent, at=at):
                     shown[branch] = self.shown[n - 1 if at is None else at][parent]
                 case CreateBranch():
