@@ -157,7 +157,7 @@ def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command)
         ("selec 1", INVALID_INPUT, "syntax error"),
         ("", INVALID_INPUT, "write one SELECT"),
         ("select 1; select 2", INVALID_INPUT, "write one SELECT"),
-        ("create table x as select 1", INVALID_INPUT, "CREATE is not done, because a pool needs a key"),
+        ("create table x as select 1", INVALID_INPUT, "CREATE: a pool needs a key; CREATE TABLE NAME AS SELECT"),
         ("insert into \"logs.day\" values (1)", INVALID_INPUT, "a pool's fields have no order: name them"),
         ("copy (select 1) to '/tmp/x'", INVALID_INPUT, "write one SELECT"),
         ("attach '/tmp/x.db'", INVALID_INPUT, "write one SELECT"),
