@@ -35,7 +35,8 @@ from lake_core.errors import (
     PlanAgain,
     Unavailable,
 )
-from lake_core.history import Draft
+from lake_core.history import Draft, PoolState
+from lake_core.history.branch_state import BranchState
 from lake_core.history.transactions.decisions import (
     TOKEN,
     TTL,
@@ -152,13 +153,11 @@ class PoolsTransaction:
         Last, it checks that no commit has begun.  A commit writes its lease before it looks for branches, so
         either the commit finds this branch, or this process finds the lease.
         """
-        if into not in pool.history.load_open().state.branches:
-            raise NotFound(f"pool {pool.name!r}: branch {into!r} does not exist")
+        _branch_of(pool, into)
         if self._decisions.join(self.id, pool.config.id, JoinedPool(into)).into != into:
             return  # `pool` says so
         with contextlib.suppress(AlreadyExists):  # another process of the transaction made it
-            state = pool.history.load_open().state
-            check_inlined(pool, state, state.branches[into])
+            check_inlined(pool, *_branch_of(pool, into))  # looked for again: it may be deleted meanwhile
             pool.commit_actions(
                 (CreateBranch(into),), branch=self.branch, message=f"begin transaction {self.id}"
             )
@@ -416,6 +415,14 @@ class PoolsTransaction:
             self.abort()
         except LakeError as failure:  # the block's own error is the one to see
             log.warning("transaction %s is not aborted: %s", self.id, failure)
+
+
+def _branch_of(pool: Pool, name: str) -> tuple[PoolState, BranchState]:
+    """Returns the newest state of the pool, and its branch of this name.  Raises NotFound."""
+    state = pool.history.load_open().state
+    if name not in state.branches:
+        raise NotFound(f"pool {pool.name!r}: branch {name!r} does not exist")
+    return state, state.branches[name]
 
 
 def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ from log_lake.sql_writes import execute
 from log_lake.stores.memory import MemoryStore
 from log_lake.stores.read_only import ReadOnlyStore
 from tests.support.records import an_id, transaction
+from tests.support.stores import StoreInFront
 
 
 def table(*found: int) -> pa.Table:
@@ -170,6 +172,27 @@ def test_its_branches_cannot_be_taken_apart(lake: Lake) -> None:
     with pytest.raises(InvalidInput, match="sub-pool"):
         tx.pool("a.$nokey")
     tx.commit()
+
+
+class DeletesBranchAtJoin(StoreInFront):
+    """Another process deletes the branch `dev` as soon as a pool has joined."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.behind, self.lake = lake.store, lake
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        if request == "create" and "/joined-" in name:
+            self.lake.pool("a").delete_branch("dev")
+        return answer
+
+
+def test_a_branch_that_is_deleted_while_its_pool_joins_is_not_found(lake: Lake) -> None:
+    lake.pool("a").create_branch("dev")
+    tx = Lake.open_on(DeletesBranchAtJoin(lake), author="other").transaction()
+    with pytest.raises(NotFound, match="branch 'dev' does not exist"):
+        tx.pool("a", into="dev")
+    tx.abort()
 
 
 def test_a_dropped_pool_aborts_it(lake: Lake) -> None:
