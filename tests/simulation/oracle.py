@@ -110,6 +110,8 @@ class PairTruth(Truth):
     """Of transactions over pools."""
     merged: dict[str, int] = field(default_factory=dict)
     """The versions in which transactions over pools were merged."""
+    told_committed: set[str] = field(default_factory=set)
+    """Transactions over pools whose commit was acknowledged."""
     promises: list[Promise] = field(default_factory=list)
     objects: dict[str, bytes] = field(default_factory=dict)
     keys: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -217,7 +219,7 @@ class PairTruth(Truth):
                 case Merge():
                     if over := transaction_of(action.branch):
                         self.merged[over] = n
-                    shown[branch] = self._merged(shown[branch], n, action, branch, state)
+                    shown[branch] = self._merged(shown[branch], n, action, branch, state, base=seq)
         before = shown.get(branch, {})
         if by.message.startswith("expired: "):
             shown[branch] = self.read(state, n, branch)
@@ -288,14 +290,18 @@ class PairTruth(Truth):
     def _pair(self, row: Any, value: int) -> tuple[int, int]:
         return row if self.kind == "append" else (row, value)
 
-    def _merged(self, rows: Rows, n: int, action: Merge, branch: str, state: PoolState) -> Rows:
+    def _merged(self, rows: Rows, n: int, action: Merge, branch: str, state: PoolState, *, base: int) -> Rows:
         at = range(0, len(action.writes), SEQUENCE_BYTES)
         seqs = [int.from_bytes(action.writes[i : i + SEQUENCE_BYTES], "little") for i in at]
         if action.branch in self.unclear:
             self.unclear |= {branch}
             return self.read(state, n, branch)
-        for seq in seqs:
+        for place, seq in enumerate(seqs):
             write, overtaken = self.brought[action.branch, seq]
+            self.brought[branch, base + 1 + place] = (
+                write,
+                overtaken,
+            )  # a merge of this branch brings it again
             rows = self.after(rows, write, overtaken)
             if write.replaces and write.span is not None:
                 self.replaced += ((branch, n, None, write.span),)
