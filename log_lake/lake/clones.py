@@ -30,9 +30,9 @@ from lake_core.journal.recent import Recent
 from lake_core.naming import MAIN
 from lake_core.records import ScanOrphans
 from lake_core.records.pools import CloneOrigin, PoolConfig
-from lake_core.schemas.rule import rule_of
 from log_lake.lake import tags
 from log_lake.lake.given_up import give_up
+from log_lake.lake.histories import history_of
 from log_lake.lake.named import resolve_revision
 from log_lake.lake.pool import Pool
 
@@ -154,15 +154,7 @@ def begin_journal(source: History, context: Context, config: PoolConfig, kept: H
     """Writes the first checkpoint of a pool that begins with this state of the source, and a fence there."""
     version = kept.loaded.version
     state = state_of_clone(kept.loaded.state, kept.branch, pool_id=kept.source_id)
-    history = History(
-        context.store,
-        pool_id=config.id,
-        key=config.key,
-        rule=rule_of(config),
-        clock=context.clock,
-        format_version=context.format_version,
-        homes=config.homes,
-    )
+    history = history_of(context, config)
     history.journal.format = CloneFormat(
         homes=config.homes, source=kept.source_id, without=_elsewhere(source, kept)
     )

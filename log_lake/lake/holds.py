@@ -32,6 +32,7 @@ from lake_core.records.pools import CloneOrigin, PoolConfig
 from lake_core.store.probe import is_there
 from log_lake.lake.clones import Hold, release
 from log_lake.lake.given_up import give_up, read_given_up
+from log_lake.lake.histories import listed_or_dropped
 from log_lake.lake.pool import Pool
 from log_lake.lake.transactions import HasPools
 
@@ -159,10 +160,7 @@ def check_held(lake: HasPools, config: PoolConfig) -> None:
     """Raises NotFound for a clone whose source does not keep its objects any more: it cannot be restored."""
     if config.clone is None or not needs(lake, config):
         return
-    listed = lake.catalog.load().state
-    source = listed.pools.get(config.clone.source)
-    if source is None and config.clone.source in listed.dropped:
-        source = listed.dropped[config.clone.source].pool
+    source = listed_or_dropped(lake.catalog.load().state, config.clone.source)
     tag = naming.clone_tag(config.id)
     if source is None or tag not in lake.unlisted(source).history.load().state.tags:
         raise NotFound(

@@ -32,7 +32,6 @@ from lake_core.keys import PoolKey
 from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
-from lake_core.schemas.rule import rule_of
 from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from log_lake.combine.declared import check_rule
@@ -40,6 +39,7 @@ from log_lake.lake import clones, copies
 from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up_unlisted
+from log_lake.lake.histories import history_of
 from log_lake.lake.holds import check_held
 from log_lake.lake.moment import views_at_one_moment
 from log_lake.lake.named import pool_to_restore
@@ -427,18 +427,7 @@ class Lake:
     def _pool(self, config: PoolConfig, sub_pool: str) -> Pool:
         history = self._histories.get(config.id)
         if history is None:
-            history = History(
-                self.store,
-                pool_id=config.id,
-                key=config.key,
-                rule=rule_of(config),
-                clock=self.context.clock,
-                format_version=self.context.format_version,
-                metadata=self.context.metadata,
-                gated=self.context.gated,
-                homes=config.homes,
-            )
-            self._histories[config.id] = history
+            history = self._histories[config.id] = history_of(self.context, config)
         history.pool_name = config.name
         with contextlib.suppress(InvalidInput):  # a setting that a newer program wrote; the default is kept
             history.keep_tokens(Settings(config.settings)["token.keep"])

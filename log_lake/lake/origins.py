@@ -14,11 +14,10 @@ from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.context import Context
 from lake_core.errors import Corrupt, PlanAgain
-from lake_core.history import History
 from lake_core.history.vacuuming import objects_of
 from lake_core.ids import home_of, without_home
 from lake_core.records.pools import PoolConfig
-from lake_core.schemas.rule import rule_of
+from log_lake.lake.histories import history_of, listed_or_dropped
 from log_lake.settings.settings import check_pool
 
 
@@ -34,16 +33,7 @@ def check_begun_with(context: Context, config: PoolConfig, objects: Iterable[str
     source = _source_of(context, config)
     if source is None:
         raise Corrupt(f"pool {config.name!r}: the source of this clone is gone, and with it {elsewhere[0]}")
-    history = History(
-        context.store,
-        pool_id=source.id,
-        key=source.key,
-        rule=rule_of(source),
-        clock=context.clock,
-        format_version=context.format_version,
-        gated=context.gated,
-        homes=source.homes,
-    )
+    history = history_of(context, source)
     tag = history.load().state.tags.get(naming.clone_tag(config.id))
     if tag is None:
         raise PlanAgain(f"pool {config.name!r}: its source {source.name!r} keeps nothing for it; plan again")
@@ -57,6 +47,4 @@ def _source_of(context: Context, config: PoolConfig) -> PoolConfig | None:
     """The source of a clone, listed or dropped; None if it is gone."""
     if config.clone is None:
         return None
-    listed = Catalog(context, check=check_pool).load().state
-    dropped = listed.dropped.get(config.clone.source)
-    return listed.pools.get(config.clone.source) or (None if dropped is None else dropped.pool)
+    return listed_or_dropped(Catalog(context, check=check_pool).load().state, config.clone.source)
