@@ -41,18 +41,19 @@ SMALLEST_PIECE = 16 << 20
 """Bytes.  A job is not cut into smaller outputs only to keep more workers busy."""
 
 _COMPACTED = {naming.PARQUET: naming.PARQUET, naming.ZNG: naming.ZST, naming.ZST: naming.ZST}
-"""The format that a compaction writes in a pool of a given format: rows become columns."""
+"""The format that a compaction writes in a pool of a given format: a format of rows is replaced by one of
+columns."""
 
 JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 
 def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: int, message: str) -> Rewriting:
-    """The work of a job on references of the branch, cut into about `outputs` pieces, which any process may
-    rewrite.  It is also cut at the split points of the pool.
+    """Returns the work of a job on references of the branch, cut into about `outputs` pieces, and at the split
+    points of the pool.  Any process may rewrite a piece.
 
-    Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
-    this began, or the inputs leave out a reference that an aggregate pool must combine with them), InvalidInput
-    (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, Unavailable.
+    Reads the samples in the inputs' footers.  Raises Conflict if another compaction took an input before this
+    began, or if the inputs leave out a reference that an aggregate pool must combine with them.  Raises
+    NotFound, InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, Unavailable.
     """
     branch.check_writable()
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
@@ -90,7 +91,8 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
 
 
 def _pieces(samples: Sequence[WeightedSample], parts: Sequence[KeyRange], *, outputs: int) -> list[KeyRange]:
-    """The parts of a key range, each cut further by its share of the weight."""
+    """Cuts `parts` of a key range further: of about `outputs` pieces in total, each part gets a share that fits
+    its weight in the samples, and at least one."""
     weights = [sum(sum(sample.within(part).weights) for sample in samples) for part in parts]
     total = sum(weights) or 1.0
     return [
@@ -101,10 +103,11 @@ def _pieces(samples: Sequence[WeightedSample], parts: Sequence[KeyRange], *, out
 
 
 def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
-    """Raises Conflict if another reference lies between inputs in age, and has a key that two of them have.
+    """Raises Conflict if a reference that is no input lies between two inputs in age, and shares keys with both.
 
-    The inputs that count are those that keep records.  The planner includes such references (`history.between`
-    says why); but another compaction may have made one since.
+    An aggregate pool must combine such a reference with the inputs, so the planner adds it to them
+    (`history.between` says why).  But another compaction may have made one since the plan.  Inputs whose
+    records are all deleted do not count.
     """
     covering = work.covering()
     left = [r for r in work.inputs if not covering.of(r).whole]
@@ -123,7 +126,7 @@ def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
 def _hides_older(revision: Revision, inputs: Sequence[Reference]) -> bool:
     """Whether a reference that is no input, and overlaps one, may have older records.
 
-    Mostly the first reference already shows this, however many the pool has.
+    It stops at the first such reference, so the answer is mostly quick, however many references the pool has.
     """
     chosen = {(r.object, r.low) for r in inputs}
     newest, span = max(r.seq for r in inputs), span_of(inputs)

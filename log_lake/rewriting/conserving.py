@@ -1,17 +1,17 @@
 """Checks that a rewriting conserves the records of its inputs, before anything is committed.
 
 The check reads each input a second time, as it is stored, and the new object as it was written.  It merges
-nothing, so a fault of the merge, of a cast or of the writer does not repeat in it.  What must hold depends on the
-pool's kind:
+nothing, so a fault of the merge, of a cast or of the writer does not repeat in it.  What must hold depends on
+the pool's kind:
 
 | kind | what must hold of each piece |
 |---|---|
 | append | the content sum of the inputs, without hidden records, is that of the new object, ages included |
-| upsert | the same for the newest record of each key, and what its delete turns it into |
+| upsert | the same, but only of the newest record of each key, as a delete marker if a delete hides it |
 | aggregate | the keys are the same; counts, and exact sums, add up; other fields are not checked |
 
-In all kinds the new object must have its records in order: by key, then by age.  `counting` compares the numbers of
-records, without reading them.  Called by `rewriting.work`.
+In all kinds the new object must have its records in order: by key, then by age.  `counting` compares the
+numbers of records, without reading them.  Called by `rewriting.work`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from log_lake.rewriting.refusal import refusal
 from log_lake.rewriting.rewriting import Rewriting
 
 PART_RECORDS = 500_000
-"""Records of the inputs that are compared by key at a time: each takes the bytes of its key and 40 more."""
+"""How many records of the inputs are compared by key at a time; in memory each takes the bytes of its key and 40
+more."""
 
 _EXACT_DIGITS = 100
 
@@ -59,8 +60,11 @@ def check_piece(
     *,
     part_records: int = PART_RECORDS,
 ) -> None:
-    """Raises NotConserved if the new object of a piece does not hold what its inputs say; ObjectMissing, Corrupt,
-    Unavailable."""
+    """Compares the new object of a piece (None: no record is left) with the inputs in the piece's key range.
+
+    Raises NotConserved if its records are not those that the inputs give.  Raises ObjectMissing, Corrupt,
+    Unavailable if an object cannot be read.
+    """
     check = _Check(work, key_range, store, part_records)
     id = "" if written is None else written.action.object
     output = _Output() if written is None else check.output(written)
@@ -91,11 +95,13 @@ class _Check:
     store: Store
     part_records: int
     totals: dict[str, int] = field(default_factory=dict)
-    """The sum of each summed field over the inputs, as whole numbers of its last digit."""
+    """The total of each summed field over the inputs, as a whole number in units of the field's last decimal
+    digit."""
 
     @cached_property
     def _as_text(self) -> frozenset[str]:
-        """JSON that the rewriting copies as text: formats other than Parquet write it anew."""
+        """Returns the JSON fields whose text is compared as it is.  If all files are Parquet, a rewriting copies
+        the text; other formats write JSON anew, so no field is compared in this way."""
         formats = {self.work.format, *(naming.format_of(r.object) for r in self.work.inputs)}
         if formats != {naming.PARQUET}:
             return frozenset()
@@ -103,7 +109,8 @@ class _Check:
 
     @cached_property
     def _schema(self) -> pa.Schema:
-        """The fields of the new object that count, and what orders records."""
+        """Returns the fields that are compared: those of the new object, without its columns of whole rows
+        (`ROW`), and the two columns that order records by age."""
         return pa.schema([*(f for f in self.work.schema if f.name not in ROW.names), *ORDER])
 
     # --- the new object
@@ -133,7 +140,8 @@ class _Check:
         return sum((self._newest(part) for part in self._parts()), ContentSum())
 
     def aggregated(self) -> ContentSum:
-        """The content of the keys that the new object must hold; adds up the totals."""
+        """Returns the content of the keys that the new object must hold.  It also adds up `totals` from the
+        inputs."""
         return sum((self._keys(part) for part in self._parts()), ContentSum())
 
     def _clusters(self) -> Iterator[_Cluster]:
@@ -204,7 +212,7 @@ class _Check:
         return np.arange(keys.num_rows) if order is None else order
 
     def _add_totals(self, table: pa.Table, totals: dict[str, int]) -> None:
-        """Adds the values of the exact sums and counts of a table."""
+        """Adds the values of the exact sums and counts of a table to `totals`."""
         for name, function in self.work.rule.aggregates:
             index = self.work.schema.get_field_index(name)
             if function not in ("sum", "count") or index < 0 or name not in table.schema.names:
@@ -262,7 +270,11 @@ class _Check:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """References whose deletes apply together; `is_exact`: a delete names the sequences that it hides."""
+    """References whose deletes apply together.
+
+    `is_exact`: a delete hides only records of certain sequences, so behind a record that it hides an older one
+    may become visible.
+    """
 
     references: tuple[Reference, ...]
     hiding: Hiding | None
@@ -276,7 +288,8 @@ class _Cluster:
         return cls(tuple(covers), hiding(tombstones) if tombstones else None, is_exact)
 
     def left(self, table: pa.Table) -> pa.Table:
-        """The records that no delete hides; in upsert pools with delete markers."""
+        """Returns the records that no delete hides.  In an upsert pool a record that a delete hides by its
+        condition stays, as a delete marker."""
         return table if self.hiding is None else self.hiding.left(table)
 
 

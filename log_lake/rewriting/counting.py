@@ -1,16 +1,16 @@
 """Compares the numbers of records of a rewriting's inputs and new objects, before anything is committed.
 
-It reads no record.  If the numbers of the references do not fit, it asks the footers of the inputs, which tell what
-the objects hold: a wrong number in a reference must not block a compaction.
+It reads no record.  If the numbers of the references do not fit, it asks the footers of the inputs, which tell
+what the objects hold: a wrong number in a reference must not block a compaction.
 
-| rewriting | there must be at least |
+| rewriting that applies no delete | the new objects must have at least |
 |---|---|
-| of all records, without deletes | the records of the inputs that show their whole object |
-| of an aggregate pool, or with delete markers that stay; without deletes | 1, if an input has one |
-| any other | 0 |
+| of an append pool, if it keeps all records | as many records as the inputs that show their whole object |
+| of an upsert or aggregate pool, if it also keeps delete markers | 1 record, if an input has one |
 
-In every rewriting there must be at most the records of the inputs.  `age_off` counts as a delete.  A delete
-marker takes the place of a record, so no delete adds one.  Called by `rewriting.work`.
+In any other rewriting the new objects may be empty.  In every rewriting they must have at most as many records
+as the inputs.  `age_off` counts as a delete.  A delete marker takes the place of a record, so no delete adds
+one.  Called by `rewriting.work`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ log = logging.getLogger(__name__)
 
 
 def check_counts(work: Rewriting, written: Sequence[WrittenObject], store: Store) -> None:
-    """Raises NotConserved if the new objects have too few or too many records for the inputs; ObjectMissing,
-    Corrupt, Unavailable."""
+    """Raises NotConserved if the new objects have too few or too many records for the inputs.
+
+    Raises ObjectMissing, Corrupt, Unavailable if the footer of an input is needed and cannot be read.
+    """
     given = sum(one.action.records for one in written)
     on_record = sum(r.records for r in work.inputs)
     if _least(work, on_record) <= given <= on_record:
@@ -54,13 +56,17 @@ def check_counts(work: Rewriting, written: Sequence[WrittenObject], store: Store
 
 @dataclass
 class _Footers:
-    """What the footers of the inputs read so far show: `whole` records are certainly shown, and at most
-    `most`."""
+    """The numbers of records of the inputs, by the footers read so far.
+
+    `whole`: the records of inputs that show their whole object.  `most`: the most records that all these inputs
+    can show.
+    """
 
     whole: int = 0
     most: int = 0
     lies: list[tuple[Reference, int]] = field(default_factory=list)
-    """References that show their whole object, but not its number of records."""
+    """References that show their whole object, but have a wrong number of records; with the number in the object's
+    footer."""
 
     def add(self, reference: Reference, data: DataObject) -> None:
         if not data.inside(reference.key_range):
@@ -74,7 +80,8 @@ class _Footers:
 
 
 def _refused(work: Rewriting, given: int, footers: _Footers, store: Store) -> NotConserved | None:
-    """Returns the error, or None if the number fits the footers; reads no more footers than needed."""
+    """Returns the error if `given`, the number of records in the new objects, does not fit the footers of the
+    inputs; otherwise None.  It reads no more footers than needed."""
     has = counted(given, "record")
     surely_enough = _least(work, given + 1) <= given  # never if all records stay
     for _ in _seen(work, footers, store):

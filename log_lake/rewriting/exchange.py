@@ -30,7 +30,8 @@ class Exchange:
     """What one transaction does to a branch, as planned on `read_version`.
 
     It removes the references `removed`, adds the objects `written`, and has further actions `others`.
-    `oldest_only`: the removed references must hide nothing in those that stay.  `does` describes it for logs.
+    `oldest_only`: the removed references must not hide records of references that stay.  `does` describes the
+    transaction for logs.
     """
 
     id: str

@@ -15,7 +15,10 @@ from log_lake.combine.groups import ends_key
 
 @dataclass
 class InOrder:
-    """Looks at tables one after another.  `strictly`: each key once.  `fault`: the first one in words, or ""."""
+    """Checks the order of an object's records, which it gets as tables one after another.
+
+    `strictly`: each key may occur only once.  `fault`: the first fault in words; "" if there is none so far.
+    """
 
     key: PoolKey
     strictly: bool
@@ -23,7 +26,8 @@ class InOrder:
     _last: tuple[bytes, int, int] | None = None
 
     def see(self, table: pa.Table) -> None:
-        """Looks at the next records."""
+        """Checks the records of the next table, also against the last record before it; does nothing after a
+        fault."""
         if table.num_rows and not self.fault:
             self.fault = self._fault_of(table)
             self._last = self._place(table, -1)

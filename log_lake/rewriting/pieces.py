@@ -1,8 +1,9 @@
-"""What a worker says of a piece of a rewriting, and whether the stored sums of all pieces add up.
+"""The result of a piece of a rewriting, and whether the stored sums of all pieces add up.
 
-In a pool with `content.sums=on` each object has the sum of its records, made when it was written.  So a rewriting
-of inputs that all have one reads no input again: the sums of the inputs must be those of the new objects, and of
-the records that deletes, `age_off` or an erasure took.  Called by `rewriting.work` and `rewriting.exchange`.
+In a pool with `content.sums=on` each object has the content sum of its records, made when it was written.  If
+all inputs have one, a rewriting need not read any input again to compare.  The sums of the inputs must be equal
+to those of the new objects together with those of the records that were left out, because a delete, `age_off`
+or an erasure hides them.  Called by `rewriting.work` and `rewriting.exchange`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from log_lake.rewriting.rewriting import Rewriting
 
 @dataclass(frozen=True)
 class RewrittenPiece:
-    """A part of a rewriting that was carried out.
+    """A piece of a rewriting that a worker has carried out.
 
-    It has the new object, None if no record is left, and the sums of the records that were read and left out.
+    `written`: its new object, None if no record is left.  `taken`: the content sums of the records that the
+    worker read from the inputs and left out of the new object.
     """
 
     written: WrittenObject | None = None
@@ -31,15 +33,17 @@ class RewrittenPiece:
 
 
 def objects_of(pieces: Iterable[RewrittenPiece]) -> list[WrittenObject]:
-    """Returns the new objects."""
+    """Returns the new objects of the pieces; a piece without one adds nothing."""
     return [piece.written for piece in pieces if piece.written is not None]
 
 
 def statement(work: Rewriting, pieces: Sequence[RewrittenPiece]) -> Conserve | None:
-    """Returns what the transaction states of its sums; None if an input has none, or if the pool combines records.
+    """Returns the sums of the left-out records, which the transaction states.  Returns None if an input has no
+    sum, or if the pool combines records.
 
-    Raises NotConserved if they do not add up.  An erasure states nothing: the sum of the few records that it took
-    would tell whether a guess of them is right.
+    Raises NotConserved if the sums of the inputs are not those of the new objects and the left-out records.  An
+    erasure gets None too: with the stored sum of the few records that it erased, an attacker could check a
+    guess of their content.
     """
     if not work.conserves:
         return None

@@ -11,14 +11,17 @@ INPUTS_NAMED = 3
 
 
 def refusal(work: Rewriting, expected: str, output: str, *, id: str = "") -> NotConserved:
-    """Returns the error for inputs that must give `expected`, while the new objects, or the one with this `id`,
-    have `output`."""
+    """Returns the error that says: the inputs must give `expected`, but the new objects have `output`.
+
+    `id`: the new object at fault; "": all of them.
+    """
     outputs = f"the new object {id} has" if id else "the new objects have"
     return refused(work, f"must give {expected}, but {outputs} {output}")
 
 
 def refused(work: Rewriting, fault: str) -> NotConserved:
-    """Returns the error for a fault, in words that go on after the inputs."""
+    """Returns the error that names the rewriting and its inputs; `fault` continues the sentence after the
+    inputs."""
     where = f"sub-pool {work.sub_pool!r}, " if work.sub_pool else ""
     return NotConserved(
         f"pool {work.config.name!r}, {where}branch {work.branch!r}: {counted(len(work.inputs), 'input')} of a "

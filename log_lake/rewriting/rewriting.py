@@ -71,7 +71,8 @@ class Rewriting(PoolPart):
 
     @property
     def conserves(self) -> bool:
-        """Whether the sums of the inputs say those of the new objects: no record is combined with others."""
+        """Whether the sums of the new objects can be compared with those of the inputs: all inputs have sums, and
+        the pool combines no records."""
         return self.sums and self.rule.keeps_all and all(r.content for r in self.inputs)
 
     @property
@@ -81,8 +82,8 @@ class Rewriting(PoolPart):
 
     @property
     def keeps_number(self) -> bool:
-        """Whether the new objects keep all records that no delete hides, delete markers perhaps with nothing but
-        their key."""
+        """Whether the new objects have as many records as deletes leave.  A delete marker may lose all fields but
+        its key, and still counts."""
         return self.keeps_everything or (isinstance(self.keeps, partial) and self.keeps.func is emptied)
 
     def covering(self) -> Covering:

@@ -59,11 +59,12 @@ def begin_rewriting(
     message: str,
     leaves_markers: bool = False,
 ) -> Rewriting:
-    """The work on references of one sub-pool of the branch's revision, in one piece.
+    """Returns the work on references of one sub-pool of the branch's revision, as a single piece.
 
     `hiding`: the tombstones to apply.  `leaves_markers`: delete markers may take the place of records.
 
-    Raises Corrupt if the pool is a clone that did not begin with an input; Unavailable.
+    Raises Unavailable, and Corrupt if an input lies in another pool's folder and the pool is no clone that
+    began with it.
     """
     revision = revision.of_sub_pool(inputs[0].sub_pool)
     state, context, hiding = revision.state, branch.context, tuple(hiding)
@@ -101,7 +102,7 @@ def begin_rewriting(
 
 
 def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
-    """The lease of the work; hold it until the work is committed."""
+    """Returns the lease that protects the work's inputs; hold it until the work is committed."""
     return branch.write_lease(
         work.origin.transaction_id, read_version=work.read_version, first=work.first, why=why
     )
@@ -137,9 +138,10 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
 
 @dataclass
 class _Seen:
-    """What goes through a piece: in which order, and what is taken out of it.
+    """Watches the records of a piece while it is written: their order, and the sums of the records that are left
+    out.
 
-    If no sums will be compared, it looks at nothing.
+    It does nothing if no sums will be compared (`Rewriting.conserves`).
     """
 
     work: Rewriting
@@ -154,14 +156,15 @@ class _Seen:
 
     @property
     def took(self) -> Took | None:
-        """What is called with records that deletes hide."""
+        """The function to call with the records that deletes hide; None if no sums will be compared."""
         return self._take if self.work.conserves else None
 
     def _take(self, table: pa.Table) -> None:
         self.taken.add(table)
 
     def through(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yields the tables as the new object will hold them; all of them are seen anew."""
+        """Yields the tables as the new object will hold them.  It forgets what it saw before, because a writer may
+        begin again."""
         self._begin()
         for table in tables:
             kept = self.work.keeps(table)
