@@ -64,7 +64,7 @@ def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
     """Returns the records that an erasure of the newest state would erase.
 
     Raises InvalidInput if no records are named, if a bound of the range has another type than the key or the
-    key's type is not known, if the condition does not fit the pool, or if the lake has no vacuum.
+    key's type is not known, if the condition does not fit the pool, or if the lake's format has no vacuum.
     """
     if key_range == EVERYTHING and where is None:
         raise InvalidInput(
@@ -83,5 +83,6 @@ def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
 
 
 def target_now(pool: Pool, state: PoolState, *, key_range: KeyRange, where: str | None) -> Target:
-    """The target, checked against the fields of a state.  Raises InvalidInput."""
+    """Returns the records to erase, with the condition checked against the fields of `state`.  Raises InvalidInput
+    if it does not fit these."""
     return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)

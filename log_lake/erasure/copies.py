@@ -35,8 +35,8 @@ def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
 def held_copies(
     pool: Pool, receipt: Receipt, on_store: Callable[[], Iterable[ObjectInfo]]
 ) -> tuple[Held, ...]:
-    """Returns the copies that may have matching records: their objects are gone, or the receipt names these as
-    erased.
+    """Returns the copies that may have matching records.  The object of such a copy is gone, so it cannot be
+    searched any more, or the receipt names the object as erased.
 
     `on_store` lists the pool's objects; it is called only if there are copies.
     """

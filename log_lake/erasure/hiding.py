@@ -33,8 +33,8 @@ HIDES = "hide the records"
 """The message of the transactions that hide the records."""
 
 GOES_ON = "show that the journal goes on"
-"""The message of a transaction that hides nothing new.  It is committed so that a write is newer than an
-orphan."""
+"""The message of a transaction that hides nothing new.  It only makes a newer write: until the pool has a write
+that is newer than an orphan, the scan for orphans leaves that orphan alone."""
 
 
 NO_COUNTS: Mapping[str, str] = MappingProxyType({})
@@ -42,8 +42,11 @@ NO_COUNTS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class OwnTombstones:
-    """The tombstones that an erasure sets on the branches of its pool; `records`: the number in its
-    receipt, which one transaction of `main` states."""
+    """The tombstones that an erasure itself sets on the branches of its pool.
+
+    `records`: how many records they hide from readers of `main`, as in the receipt.  The first transaction on
+    `main` states this number.
+    """
 
     pool: Pool
     erasure_id: str
@@ -85,7 +88,7 @@ class OwnTombstones:
         """Commits a tombstone again although everything is hidden, so that a write is newer than the newest
         orphan.
 
-        Returns False if the erasure has no range.
+        Returns False, and commits nothing, if no record can match the erasure's range and condition.
         """
         id, version = self.pool.context.ids.new(), self.pool.history.load_open().version
         sub_pools = [name for name in target.sub_pools if not target.range_in(name).empty]
@@ -160,7 +163,10 @@ class OwnTombstones:
 
 
 def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
-    """Returns whether the tombstone hides the records of a reference up to a sequence, judged by age alone."""
+    """Whether the tombstone hides all records of a reference that were written up to the sequence `last`.
+
+    It compares sub-pool and sequences only: the tombstones of an erasure all have its range and condition.
+    """
     first, end = tombstone.exactly or (0, tombstone.seq - 1)
     return (
         tombstone.sub_pool == reference.sub_pool

@@ -18,7 +18,8 @@ from log_lake.leases.lease import READ, WRITE
 
 TAG, DELETED_BRANCH, LEASE, FILE, CLONE = "tag ", "deleted branch ", "lease ", "file ", "clone "
 IN_JOURNAL, COPY = "journal ", "copy "
-"""Prefixes of the words; the name or the id follows."""
+"""How a holder begins, in words: followed by the name of a stored part of the journal, or by the id of a copied
+object."""
 
 LOAD = "a load that has not committed"
 ANOTHER_RUN = "another run of this erasure"
@@ -60,13 +61,15 @@ class Holders:
         return [named(lease) for lease in older]
 
     def writers_before(self, version: int) -> list[str]:
-        """Returns the writers that began before a version: their objects may hold records of that time."""
+        """Returns the writers that began before a version: the objects that they still write may hold records of
+        that time."""
         begun = (one for one in self.leases.live if one.note.kind == WRITE and one.note.version < version)
         return [f"{named(lease)}, which may still write such records" for lease in begun]
 
 
 def tagged_by_object(state: PoolState, pairs: Iterable[tuple[str, Reference]]) -> dict[str, list[str]]:
-    """The tags that refer to each object, in words."""
+    """Returns, by object, the tags that refer to it, in words; `pairs` are names of tags with the references of
+    each."""
     tagged: dict[str, list[str]] = {}
     for name, reference in pairs:
         tag = state.tags[name]

@@ -19,7 +19,8 @@ from log_lake.objects.read import DataObject
 from log_lake.workers import Worker
 
 HoldingAnswer = bool | Corrupt
-"""Whether an object holds a matching record; or the reason why this is unknown: it is missing or damaged."""
+"""Whether an object holds a matching record.  Corrupt means that this is unknown, because the object is missing or
+damaged."""
 
 
 def answer_of(target: Target, worker: Worker, located: Located) -> HoldingAnswer:

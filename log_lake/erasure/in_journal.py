@@ -2,9 +2,8 @@
 
 The bytes of an inlined object are in the entry of its transaction.  They stay there after a compaction has
 removed the object, until the entry is purged.  Every checkpoint that was written while a branch referred to the
-object has them too, and so may the request of a writer that died.  An erasure must look at all of these,
-because
-a reader of the store could read what it leaves.  Called by `run` and by `verify`.
+object has them too, and so may the request of a writer that died.  An erasure must look at all of these parts,
+because a person who can read the store could read what remains in them.  Called by `run` and by `verify`.
 """
 
 from __future__ import annotations
@@ -83,10 +82,10 @@ def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
 def _of_actions(
     name: str, actions: Iterable[Action], target: Target, *, written: int = 0
 ) -> Iterator[Inlined]:
-    """Yields the objects of actions.  Their new records were written at the sequence `written` or later (0: not
-    known).
+    """Yields the inlined objects in these actions that may hold matching records, by range and age.
 
-    The action of a branch, a merge or a revert may refer to an object that is older than its entry.
+    A load's records were written at the sequence `written` or later (0: not known).  The action of a branch, a
+    merge or a revert may refer to an object that is older than its entry.
     """
     for action in actions:
         if not isinstance(action, AddObject | PutReference) or not action.data:

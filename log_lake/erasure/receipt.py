@@ -83,14 +83,14 @@ class Held(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """An erasure in a pool.
 
-    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
-    searched last. `version_before`: the version before the first step.  `erased` are the objects that held
+    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that
+    was searched last.  `version_before`: the version before the first step.  `erased` are the objects that held
     matching records, `written` those that replaced them.  `not_searched`: records of sub-pools that the erasure
     did not search.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
-    `keeps_history`: no run of this erasure purges the journal.  `until`: records of later versions do not match,
-    because a run ended before they were loaded; 0: no run has ended.  `records`: how many such records readers
-    of `main` saw when it began; None if that is not known.  `content`: what `main` holds at the end by its
-    stored sums, as `lake verify` prints it; "" if that is not known.
+    `keeps_history`: no run of this erasure purges the journal.  `until`: records of later versions do not
+    match, because a run ended before they were loaded; 0: no run has ended.  `records`: how many matching
+    records readers of `main` saw when the erasure began; None if that is not known.  `content`: what `main`
+    holds at the end by its stored sums, as `lake verify` prints it; "" if that is not known.
     """
 
     format: int
@@ -149,7 +149,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(one.size for one in self.written)
 
     def encode(self) -> bytes:
-        """The stored bytes: JSON, a field a line, in the oldest format that can express it."""
+        """Returns the stored bytes: JSON with one field per line, in the oldest format that can express the
+        receipt."""
         stored = msgspec.structs.replace(self, format=VERSION if self.until else FIRST)
         return msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n"
 
@@ -259,7 +260,8 @@ def summed(store: Store, pool_id: str, located: Located) -> ReceiptObject:
 
 
 def exists(store: Store, pool_id: str, object_id: str) -> bool:
-    """Whether the object is on the store, in the folder of the pool: what lies in another one is of that pool."""
+    """Whether the object is on the store in the pool's own folder.  False for an object of a clone that lies in
+    another pool's folder, because only that pool can delete it."""
     if home_of(object_id):
         return False
     name = naming.data_object(pool_id, object_id)

@@ -3,19 +3,19 @@
     receipt   is written first, so that another process finds the erasure and resumes it
     hide      a tombstone on every branch that may hold matching records; from now on readers do not see these
     rewrite   each reference whose object holds a matching record, and no other, each in its own transaction
-    vacuum    exactly the objects that hold matching records, without a grace time: those that rewrites and others
-              removed, and orphans that are old enough
+    vacuum    exactly the objects that hold matching records, without a grace time: those that this erasure or
+              another writer removed, and orphans that are old enough
     look      at all branches once more; if a writer brought matching records back, repeat the steps, a few times
     forget    split points that may be erased keys, and the tombstones, which hold the condition; then a checkpoint,
               and the purge of the older entries
 
 If a tag, a deleted branch, a lease or an uncommitted writer may still need an object, it is not deleted.  The
 receipt names it as held, the tombstones stay, and the erasure stays pending: release the object, and run the
-erasure again.  Once nothing is held, no writer can bring matching records back, because an object of a vacuum
-never comes back.
+erasure again.  Once nothing is held, no writer can bring matching records back, because a writer cannot refer
+to an object again after a vacuum took it.
 
-The tombstone comes first for another reason too: in an upsert pool an older version must not become visible when
-the newest one is gone.
+The tombstone comes first for another reason too: in an upsert pool an older version must not become visible
+when the newest one is gone.
 
 A rewrite also applies the branch's own deletes, as a compaction does.  The new object is written for all keys,
 not for the range of the old one, because the old bounds may be erased keys.  If another writer takes the
@@ -87,11 +87,12 @@ ROUNDS = 16
 rewritten."""
 
 REWRITES = 64
-"""Objects that are rewritten before the first of them is committed, each alone.  After a kill, so many are
-repeated."""
+"""How many objects are rewritten before the first of them is committed; each has its own transaction.  A kill
+before that loses the work on up to this many objects."""
 
 ALONE_BYTES = 64 << 20
-"""Bytes of objects that this process rewrites without a task, because starting Spark takes longer than that."""
+"""If the objects to rewrite have at most this many bytes together, this process rewrites them without a task,
+because starting Spark takes longer."""
 
 
 def erase(
@@ -235,7 +236,7 @@ class _Run:
         return list(self.search.inlined(inlined_objects(self.pool, self.target, until=until)))
 
     def _end_held(self) -> Receipt:
-        """Writes who holds objects with matching records."""
+        """Writes into the receipt which objects with matching records are held, and by whom."""
         by = ", ".join(dict.fromkeys(one.by for one in self.held))
         count = len({one.object for one in self.held if one.object})
         statement = (
@@ -346,9 +347,9 @@ class _Run:
         """Scans for orphans.  If the scan must wait for a write, makes one and scans again.
 
         The scan leaves alone objects that are newer than the newest write, because the entry that committed
-        them may be lost.  If nothing was written to the pool any more, the erasure would wait forever (decision
-        84).  The scan looks at every name if one of these is below an earlier scan or ahead of the clock
-        (decision 155).
+        them may be lost.  Without a new write, the erasure of such objects would wait forever (decision 84).
+        Usually a scan begins after the names that an earlier scan saw.  It looks at every name if one of
+        `uncommitted` lies before these, or is ahead of the clock (decision 155).
         """
         now, passed = first_id(self.pool.context.now()), state.removed.scanned
         every = any(not passed <= known_id(info) < now for info in uncommitted)
@@ -401,8 +402,8 @@ class _Run:
         return True
 
     def _discard(self) -> None:
-        """Puts objects that only a deleted tag held, and that are on no list, onto the list of removed
-        objects."""
+        """Puts objects that were kept only by a tag, which is deleted now, onto the list of removed objects, so
+        that they can be vacuumed."""
         loaded = self.pool.history.load_open()
         state = loaded.state
         ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
@@ -424,7 +425,7 @@ class _Run:
         return [Located.of(reference) for _, reference in self.search.in_tags(state, names, now=now)]
 
     def _clean_since(self) -> int:
-        """Returns the version from which on no branch shows matching records: writers that begin later hold
+        """Returns the version after which no branch shows matching records.  A writer that begins later can hold
         none."""
         changes = [one.version for one in self.receipt.transactions if one.branch and one.removed]
         hides = [one.version for one in self.receipt.transactions if one.what.endswith(HIDES)]

@@ -2,11 +2,11 @@
 
 For objects that branches and tags refer to, statistics are checked first.  For others the state has no
 statistics, so they are opened (`holding`): removed objects, those of a vacuum that has begun, and those on the
-store that no list knows.  Objects never change, so a search checks each once.
+store that the state does not name at all.  Objects never change, so a search checks each once.
 
 This includes the objects of old revisions that can still be read: a branch or a tag refers to them, or they are
-on the list of removed objects.  The store shows the rest (`on_store`), because no list knows the objects of a
-writer that stopped, or whose clock was wrong.
+on the list of removed objects.  A listing of the store shows the rest (`on_store`): objects of a writer that
+stopped, or whose clock was wrong.
 """
 
 from __future__ import annotations
@@ -42,16 +42,19 @@ CHUNK = 4_096
 """Objects that are searched at once: enough to keep a cluster busy, and few enough to hold in memory."""
 
 EACH, ALONE = 16, 32
-"""Objects that one task reads, so that few are repeated if it fails; and objects that are read without a
-task."""
+"""EACH: how many objects one task reads; few, so that little is repeated if the task fails.  ALONE: up to this
+many objects are read without a task."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TaggedObjects:
-    """What a tag keeps: references that may hold matching records, by statistics; and objects that are on no
-    list."""
+    """What a tag keeps.
+
+    `references`: those that may hold matching records, by statistics.  `unlisted`: objects of the tag that are
+    in no branch and not on the list of removed objects.
+    """
 
     references: tuple[Reference, ...]
     unlisted: frozenset[str]
@@ -106,11 +109,11 @@ class Search:
     def _tags(
         self, state: PoolState, unlisted: frozenset[str], *, now: float | None
     ) -> Iterator[tuple[str, TaggedObjects]]:
-        """Yields what tags keep.  A search reads each version once.
+        """Yields each tag with what it keeps.  A search reads the state of each version only once.
 
-        An object that comes to the store later is in no version that was read before.  An object that a list
-        loses later is kept by no live tag of such a version: when a branch is deleted, it leaves a tag with a
-        version of its own.
+        The first result stays valid when objects or lists change during the search, for two reasons.  An object
+        that comes to the store later is in no version that was read before.  And a branch that is deleted
+        leaves a tag with a version of its own, so its objects are found there.
         """
 
         def read(tagged: PoolState, branch: str) -> TaggedObjects:
@@ -124,8 +127,8 @@ class Search:
         return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
 
     def _unlisted(self, state: PoolState, names: list[ObjectInfo]) -> frozenset[str]:
-        """Returns the objects on the store that no branch, list or vacuum knows: only a tag has them, or no writer
-        committed them."""
+        """Returns the objects among these names that are in no branch, not on the list of removed objects, and not
+        in a vacuum.  Such an object is kept by a tag only, or was never committed."""
         ids = {id for info in names if (id := object_id(info)) is not None}
         return unlisted_objects(state, ids) - state.removed.vacuumed()
 
@@ -143,13 +146,13 @@ class Search:
         return [id for id in removed if id not in needed]
 
     def begun(self, state: PoolState) -> list[str]:
-        """Returns objects with matching records that interrupted vacuums have not deleted: they are on no list,
-        and must not be deleted yet."""
+        """Returns objects with matching records that an interrupted vacuum has not deleted yet.  They are no
+        longer on the list of removed objects, and the erasure must not delete them yet."""
         return list(self._holding(sorted(state.removed.vacuumed()), Located, self._may_hold))
 
     def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
-        """Returns the objects with matching records, among these names on the store, that no branch, tag, list or
-        vacuum knows."""
+        """Returns those of the listed objects that hold matching records, and are in no branch, no tag, no vacuum,
+        and not on the list of removed objects."""
         unknown = self._unlisted(state, names)
         if unknown:
             kept = self._tags(state, unknown, now=None)
@@ -170,7 +173,11 @@ class Search:
     def _holding(
         self, items: Iterable[T], locate: Callable[[T], Located], holds: Callable[[str], bool]
     ) -> Iterator[T]:
-        """Yields the items whose objects hold a matching record."""
+        """Yields the items whose objects hold a matching record.
+
+        `locate` says where the object of an item is.  `holds` turns the stored answer for an object's id into
+        yes or no.
+        """
         for chunk in chunks(items):
             located = [locate(item) for item in chunk]
             new = {one.object: one for one in located if one.object not in self.answers}
@@ -205,7 +212,7 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def known_id(info: ObjectInfo) -> str:
-    """The id of a data object that was listed."""
+    """The id of a listed name that is certainly the name of a data object."""
     id = object_id(info)
     assert id is not None  # `unknown_objects` leaves other names out
     return id

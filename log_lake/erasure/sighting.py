@@ -24,10 +24,10 @@ from log_lake.workers import Here, Workers
 class Sighting:
     """What holds matching records now: objects of branches (of `size` bytes), removed objects, orphans, and tags.
 
-    `removed` are also inlined objects that a compaction took, and whose bytes the journal still has.
+    `removed` also counts inlined objects that a compaction removed, but whose bytes the journal still has.
 
-    `held` are objects that an erasure may not delete now, and their holders; "" for a writer that may still
-    write one.
+    `held` pairs each object that an erasure may not delete now with its holders.  The object is "" if its
+    holder is a writer that may still write one.
     """
 
     referred: tuple[str, ...]

@@ -102,8 +102,8 @@ class Target:
         return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers, *age]))
 
     def _goes_by_age(self, sub_pool: str) -> bool:
-        """Returns whether the sequence of a record tells if it matches.  A combined record has values of older
-        ones too."""
+        """Whether a record matches only if it was written early enough, so that its sequence must be read.  In an
+        aggregate pool no sequence can tell this, because a combined record also has values of older records."""
         return bool(self.until) and self.rule(sub_pool).kind != "aggregate"
 
     def of_all_versions(self) -> Target:
@@ -175,7 +175,7 @@ def target_of(
     key_range: KeyRange = EVERYTHING,
     where: str | Condition | None = None,
 ) -> Target:
-    """The checked target.
+    """Returns the matching records as a value, after checking range and condition.
 
     Raises InvalidInput for an empty range, or for a condition that does not fit the pool's fields or names a
     combined field of an aggregate pool.
@@ -189,8 +189,8 @@ def target_of(
 
 
 def _schemas(state: PoolState, sub_pool: str) -> list[str]:
-    """Returns the schemas of all records that a condition may mean: by first use, then those that no branch uses
-    any more."""
+    """Returns the ids of the schemas whose fields a condition may name: first those that branches use, then, for a
+    whole pool, those that no branch uses any more."""
     sub_pools = (sub_pool,) if sub_pool else ("", NOKEY)
     branches = [branch for _, branch in sorted(state.branches.items())]
     used = [id for branch in branches for name in sub_pools for id in branch.snapshot.schemas(name)]
