@@ -1,6 +1,6 @@
 """The agents, which keep the lake in order: each has a folder here and a row of `roster`.
 
-`ingest`, `intervals`, `compact`, `checkpoint`, `tombstones`, `retention`, `erasure`.
+`ingest`, `intervals`, `compact`, `split`, `checkpoint`, `tombstones`, `retention`, `erasure`.
 
 Each folder has the same files:
 

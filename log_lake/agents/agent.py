@@ -45,7 +45,7 @@ class OpenWorkers(Protocol):
     def __call__(
         self, context: Context, title: str, /, *, size: int | None = None
     ) -> AbstractContextManager[Workers]:
-        """The workers."""
+        """Returns a context manager that opens the workers and closes them at the end of its block."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ class Agent(Generic[W, R]):
     sums: ClassVar[tuple[str, ...]] = ()
     """The names of the figures that the report adds up."""
     counted_as: ClassVar[str] = "pools"
-    """The figure that counts the results."""
+    """The name under which the report gives the number of results."""
     skips_gone: ClassVar[bool] = True
     """Whether NotFound from `look` means that the pool, or its branch, is gone, so that the pool is skipped."""
 
@@ -118,11 +118,12 @@ class Agent(Generic[W, R]):
         return named_pools(lake, asked.pools)
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Called once for all these pools before `look`: does, or refuses, the steps that concern all of them
-        together."""
+        """Called once for all these pools, before `look`.  It takes the steps that concern all of them together,
+        or raises an error to refuse the run."""
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
-        """Which of the deferred pools, at which the agent did not look, the report mentions."""
+        """Returns those deferred pools that the report mentions.  The agent has not looked at any of
+        `put_off`."""
         return list(put_off)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
@@ -139,11 +140,12 @@ class Agent(Generic[W, R]):
         return asked.work(self.work, name, "cannot be read")
 
     def merged(self, all_work: Sequence[W], *, now: float) -> list[W]:
-        """The work of all pools in the form in which it is handed out; `now`, in seconds, may decide its order."""
+        """Returns the work of all pools as `find` hands it out: an agent may combine or sort it.  `now`, in
+        seconds, may decide its order."""
         return list(all_work)
 
     def beside(self, run: AgentRun) -> Sequence[W]:
-        """Further work, which belongs to no single pool."""
+        """Returns further work, which belongs to no single pool."""
         return ()
 
     def nothing_in(self, names: Sequence[str]) -> str:
@@ -174,8 +176,8 @@ class Agent(Generic[W, R]):
         """Raises Unavailable if pieces of work that were done together failed, and a retry may succeed."""
 
     def has_changed(self, lake: Lake, work: W) -> bool:
-        """Whether the work no longer fits what `find` saw; then a job that still runs for it does other
-        work."""
+        """Whether the work no longer fits what `find` saw.  Then a task that is tried again must not take over the
+        Spark application of the try before: that one does other work."""
         return False
 
     # ---------------------------------------------------------------- report
@@ -198,7 +200,7 @@ class Agent(Generic[W, R]):
         return self.summed(results)
 
     def summed(self, results: Sequence[object]) -> dict[str, int]:
-        """The number of results, and the sums of their figures."""
+        """Returns the number of results under the name `counted_as`, and the sum of each figure in `sums`."""
         return {self.counted_as: len(results)} | {
             name: sum(int(getattr(one, name)) for one in results) for name in self.sums
         }
@@ -208,7 +210,7 @@ class Agent(Generic[W, R]):
         raise NotImplementedError
 
     def failures(self, handed: Found[W], results: Sequence[R]) -> list[str]:
-        """The pieces of work that failed, a line each."""
+        """Returns a line for each piece of work that failed."""
         return missing(handed.work, results)
 
     # ---------------------------------------------------------------- values

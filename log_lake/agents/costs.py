@@ -41,7 +41,7 @@ def shares(cost: Counts, parts: int) -> list[Counts]:
 
 
 def cost_text(cost: Counts) -> str:
-    """A cost in words; what is 0 is left out, "" if nothing was asked for."""
+    """Returns a cost in words, without figures that are 0; "" if the job asked nothing of the store."""
     moved = ((cost.received, "read"), (cost.sent, "written"))
     asked = [counted(cost.requests, "request")] if cost.requests else []
     return ", ".join([*asked, *(f"{human_size(size)} {how}" for size, how in moved if size)])

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def agent_of(name: str) -> Agent[Any, Any]:
-    """The agent with that name in the table."""
+    """Returns the agent with this name in `roster`."""
     agent: Agent[Any, Any] = AGENTS[name].load()
     return agent
 
@@ -109,10 +109,11 @@ class Outcome:
         return [result for _, result in self.done]
 
     def raise_failure(self) -> None:
-        """Raises the first failure, if there is one.  A failure that a retry may cure comes first, so that the
-        caller retries.
+        """Raises the first failure, if there is one.  A failure that a retry may cure comes before the others, so
+        that the caller retries.
 
-        An error of another library, such as Spark's, counts as such: a retry may get another Spark.
+        An error of another library, such as Spark's, counts as one that a retry may cure, because a retry may
+        get another Spark.
         """
         if self.failures:
             raise min(self.failures, key=_rank)
@@ -141,7 +142,8 @@ def _rank(failure: Exception) -> int:
 
 
 def _as_ours(error: Exception) -> LakeError:
-    """An error of Spark or Python has no form on the wire; its text has."""
+    """Returns an error of Spark or Python as a LakeError with its class and text, because only LakeErrors can be
+    passed to other tasks."""
     return error if isinstance(error, LakeError) else LakeError(f"{type(error).__name__}: {error}")
 
 

@@ -39,8 +39,8 @@ AT_ONCE = 16
 in memory."""
 
 MAX_WORK = 10_000
-"""Pieces of work of a run that sets no limit: tasks pass their results, a few hundred bytes each, to each
-other."""
+"""The most pieces of work of a run that sets no limit.  Tasks pass each other a result for each, of a few hundred
+bytes."""
 
 
 def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
@@ -183,7 +183,7 @@ def _turns(all_work: Sequence[Work], *, now: float) -> list[int]:
 
 
 def _left(count: int, limit: int) -> PutOff:
-    """The work beyond the limit."""
+    """Returns one deferral for all `count` pieces of work beyond the limit."""
     why = f"the limit of a run is {limit:,}"
     title = f"{counted(count, 'piece')} of work left for the next run: {why}"
     return PutOff(pool="", title=title, why=why, left=count)

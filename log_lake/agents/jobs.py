@@ -325,7 +325,8 @@ def _table(jobs: Sequence[Job]) -> pa.Table:
 
 
 def _text_of(error: BaseException) -> str:
-    """Returns the text of an error to store.  Names of files in it may not be valid text."""
+    """Returns the text of an error as it can be stored: file names in it may contain bytes that are not valid
+    text."""
     text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
     return text[:ERROR_CHARACTERS]
 

@@ -81,10 +81,11 @@ def load_files(
 ) -> LoadResult:
     """Loads the files as one transaction; with `consume` it records them as ingested.
 
-    With an interval, the files replace the records of the pool in it; if the interval was empty and stays empty,
-    only its coverage is committed, and nothing if that is there already.  `parallelism` is the intended number of
-    tasks; 0 means twice the size of the workers.  A task gets at least `smallest_unit` bytes.  `bulk` and `ranges`:
-    as in `lake.bulk`.
+    With an interval, the files replace the pool's records in that interval.  If the interval was empty and
+    stays empty, only its coverage is committed.  If the branch already covers it, nothing is committed.
+    `parallelism` is the intended number of tasks; 0 means twice the size of the workers.  A task gets at least
+    `smallest_unit` bytes.  `bulk` and `ranges`: as in `lake.bulk`.
+
     Raises what `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file changed meanwhile.
     """
     target = lake.pool(pool_name).branch(branch)

@@ -53,7 +53,8 @@ def load_line(pool_name: str, result: LoadResult) -> str:
 
 
 def _records(counts: Mapping[str, Any]) -> str:
-    """Records and objects; sub-pools only if they got records."""
+    """Returns how many records and objects were loaded, in words.  Records without the key, or rejected ones, are
+    mentioned only if there are any."""
     words = f"{counted(counts['records'], 'record')} in {counted(counts['objects'], 'object')}"
     if counts["nokey"]:
         words += f", {counts['nokey']:,} without the key"

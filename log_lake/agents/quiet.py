@@ -44,11 +44,11 @@ ALWAYS = float("inf")
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A look that found nothing to do.
+    """A look at a pool that found nothing to do.
 
-    It has its time, the time `until` which time alone brings no work, a digest of the settings, and a digest of
-    what was seen outside of the lake.  Times are in seconds since 1970; `until` is None for `ALWAYS`, which
-    JSON cannot express.
+    It has the time of the look, a digest of the pool's settings, and a digest of what was seen outside of the
+    lake.  Before `until`, no work comes by time alone.  Times are in seconds since 1970; `until` is None for
+    `ALWAYS`, which JSON cannot express.
     """
 
     at: float
@@ -177,11 +177,11 @@ def _read(lake: Lake, name: str) -> dict[str, Look]:
 
 
 def forgotten_after(pool_id: str, remembers: float) -> float:
-    """Seconds after which a look at this pool is forgotten, even if nothing was written: between half of
-    `remembers` and all of it, by the pool's id.
+    """Returns the seconds after which a look at this pool is forgotten, even if nothing was written: at least half
+    of `remembers`, at most all of it.
 
-    If all pools had the same time, a run that looks at all pools would be followed, after that time, by another
-    one.
+    The id of the pool decides the exact number.  If it were the same for all pools, all looks would be
+    forgotten in the same run, and that run would have to look at all pools.
     """
     part = int.from_bytes(sha256(pool_id.encode()).digest()[:4]) / 2**32
     return remembers * (1 + part) / 2

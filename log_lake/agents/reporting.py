@@ -22,10 +22,11 @@ log = logging.getLogger(__name__)
 
 
 def missing(all_work: Sequence[Work], results: Sequence[Result], *, by: str = "piece") -> list[str]:
-    """The work in `all_work` without a result, in words; a line for each pool and task.
+    """Returns the work in `all_work` without a result, in words: a line for each pool and task.
 
-    A result belongs to the work with the same value `by`, otherwise to the work of the same pool.  For packed
-    work the pool alone is not enough, because a result may belong to the work of another `find`.
+    `by`: a field of both.  A result belongs to the work with the same value in that field, or, if it is empty,
+    to the work of the same pool.  For packed work the pool alone is not enough, because a result may belong to
+    the work of another `find`.
     """
     finished = {getattr(result, by) or result.pool for result in results}
     failed = Counter(

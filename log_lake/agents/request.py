@@ -25,7 +25,8 @@ COMMON = ("lake", "pools", "dry_run")
 W = TypeVar("W", bound=Work)
 
 OpenLake = Callable[[str], Lake]
-"""Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
+"""A function that opens the lake that the parameter `lake` names: `Lake.open`, or one that also knows Airflow's
+connections."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class Request:
 
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
-        """The request from these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
+        """Reads the parameters of a run.  Raises InvalidInput for a value of another type, and for a name that is
+        neither in `COMMON` nor in `also`, the agent's own parameters."""
         names = (*COMMON, *also)
         for name, value in params.items():
             if name not in names:

@@ -1,7 +1,7 @@
-"""The tables of all agents, with the facts in which they differ, and of the parameters of their runs; pure.
+"""Two tables: the agents, with the facts in which they differ, and the parameters of their runs; pure.
 
-Every list of agents comes from this table: which agents the hours limit, which parameters a run may have, which
-tasks go first, which agents may ask a person, and which ones a group or a page combines.
+Every list of agents comes from the first table: which agents the hours limit, which parameters a run may have,
+which tasks go first, which agents may ask a person, and which ones a group or a page combines.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AgentRow:
     nothing to do in a pool and nothing was written since, it skips the pool for this many seconds (`quiet`); 0
     means that it skips none.  `after`: the agent that must run first if both work in one run, because that
     agent does a part of this one's work.  `schedule`: when its own DAG runs, unless a variable says otherwise.
-    `by_interval`: a run is for an interval of time, into which the schedule divides it.
+    `by_interval`: the schedule divides time into intervals, and each run works on one of them.
     """
 
     name: str

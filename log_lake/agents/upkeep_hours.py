@@ -16,7 +16,7 @@ from dataclasses import dataclass
 _WINDOW = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 UTC = "UTC"
 _DAY = 24 * 60
-"""Minutes."""
+"""The minutes of a day."""
 
 
 @dataclass(frozen=True)

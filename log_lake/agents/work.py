@@ -67,9 +67,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run defers, and why.  `pool` is empty if it is work of several pools.
 
-    `failed`: the error of a pool that cannot be read.  `parked` files, `late` files and the pieces that the
-    limit `left` are figures of its record in `$jobs`.  `looked_at`: the agent found work there.  `is_begun`: as
-    in `Work`.
+    `failed`: the error of a pool that cannot be read.  Its record in `$jobs` has three numbers: `parked` files,
+    `late` files, and the pieces of work that the limit `left`.  `looked_at`: the agent found work there.
+    `is_begun`: as in `Work`.
     """
 
     lake: str = ""
@@ -103,8 +103,9 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Written:
     """What a piece of work did to its pool, for lineage.
 
-    `version`: the newest version that it committed, or saved; None without one.  `records`, `objects` and
-    `size` (bytes) are what it wrote, None if it does not count them.  `unread`: files that it left out.
+    `version`: the newest version that it committed, or covered by a checkpoint; None without one.  `records`,
+    `objects` and `size` (bytes) are what it wrote, None if it does not count them.  `unread`: files that it
+    left out.
     """
 
     version: int | None
@@ -127,7 +128,8 @@ class Result:
 
     @property
     def wrote(self) -> Written:
-        """What the work did to its pool; an agent that counts what it wrote says that too."""
+        """What the work did to its pool.  An agent that counts records, objects or bytes overrides this and adds
+        them."""
         return Written(version=getattr(self, "version", None))
 
 

@@ -65,7 +65,7 @@ def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
 
 
 def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
-    """Why the journal needs a checkpoint; None if it does not.  Raises NotFound."""
+    """Returns why the journal needs a checkpoint now; None if it does not.  Raises NotFound."""
     return _look(lake, pool_name, now=now).why
 
 
@@ -232,7 +232,7 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 
 
 def checkpoint_pools(workers: Workers, pools: Sequence[str]) -> list[Done]:
-    """By pool: the result for its journal, or the error.  A journal that fails does not stop the others."""
+    """Returns, for each journal, its result or its error.  A journal that fails does not stop the others."""
     return sorted(workers.map(_done, pools), key=lambda one: one.pool)
 
 
@@ -262,7 +262,7 @@ class CheckpointAgent(Agent[Work, Done]):
         return list(dict.fromkeys(asked.pools)) or all_journals(lake)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
-        """Whether a checkpoint is due.  Every run looks at the journal of the list of pools."""
+        """Returns work if a checkpoint is due.  Every run looks at the journal of the list of pools."""
         seen = _look(run.lake, name, now=run.lake.context.now())
         if not seen.why:
             return PoolLook(rests=seen.pool, until=seen.due_at)

@@ -20,14 +20,14 @@ from log_lake.compaction.ranges import apart, places
 from log_lake.compaction.strategies import find_strategy
 
 FULL = "full"
-"""The strategy that merges everything that overlaps."""
+"""The name of the strategy that merges all references that overlap."""
 
 PIECE = 64
-"""Jobs of a pool in one piece of work: the task of a piece takes minutes, and other pools wait no longer than
-that."""
+"""The most jobs of a pool in one piece of work.  The task that does a piece takes minutes, and other pools wait no
+longer than that."""
 
 WRITE_OUT = "small loads that lie in the journal"
-"""Why inlined references are written as objects."""
+"""The reason, for people, of a job that writes inlined references as objects."""
 
 
 def plan_branch(
@@ -42,8 +42,9 @@ def plan_branch(
 ) -> CompactionPlan:
     """Like `plan_compaction`, for the references of a branch: no job mixes merged and unmerged records.
 
-    It plans each side of the branch by itself (`history.branch_state`), and each range between the split points.
-    Ranges that a straddling reference connects are planned together, because a job takes it whole.
+    It plans each side of the branch by itself (`history.branch_state`), and each range between the split
+    points.  Ranges that a straddling reference connects are planned together, because a job takes such a
+    reference whole.
     """
     sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
     parts = [part for side in sides for part in apart(side, points)]

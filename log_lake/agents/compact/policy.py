@@ -19,7 +19,8 @@ from log_lake.settings.settings import Setting
 
 
 def _strategy(text: str) -> str:
-    """The name of a compaction strategy, also of one that a program registered."""
+    """Returns the name of a compaction strategy; a program may have registered the strategy itself.  Raises
+    ValueError for an unknown name."""
     return str(one_of(*names())(text))
 
 
@@ -34,7 +35,8 @@ def _ratio(text: str) -> float:
 
 
 def _object_size(text: str) -> int:
-    """Bytes of an object that a compaction writes; a job is cut into as many pieces as it has such objects."""
+    """Reads the size in bytes that an object of a compaction should have.  A job is cut into as many pieces as it
+    has objects of that size."""
     size = size_of(text)
     if size < LEAST_OBJECT:
         raise ValueError(f"use a size of at least {LEAST_OBJECT >> 20}MiB")
@@ -49,7 +51,8 @@ def _share(text: str) -> int:
 
 
 MOST_SHARE = 1_000
-"""The most pieces that a pool may have in one turn; with more, turns would have no effect."""
+"""The most pieces of work that a pool may give in one turn, when a run with a limit takes work of the pools in
+turns.  With more, turns would have no effect."""
 
 LEAST_OBJECT = 1 << 20
 """Bytes: the minimum of compact.target_size."""

@@ -82,8 +82,8 @@ def write_out(pool: Pool, *, branch: str) -> None:
 
 
 def published(pool: Pool, *, branch: str) -> dict[str, Any]:
-    """Publishes as the setting says, and returns the two fields of a CompactResult about it; without the setting
-    it does nothing.
+    """Publishes the pool if its setting `publish.iceberg` names a place.  Returns the fields `published` and
+    `publication` of a CompactResult; nothing without the setting, or for another branch than main.
 
     Raises Corrupt, OutcomeUnknown, Unavailable.
     """

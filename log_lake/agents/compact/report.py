@@ -39,7 +39,8 @@ class _Merged(Result):
 class CompactResult(Gain, _Merged):
     """The agent's work in a pool.
 
-    If the pool is published: the version of its table (None: Iceberg refused it), and a line about it.
+    If the pool is published, `published` is the version of its table (None: Iceberg cannot express the pool),
+    and `publication` a line about it.
     """
 
     published: int | msgspec.UnsetType | None = msgspec.UNSET

@@ -118,8 +118,8 @@ class CompactWork(Work, frozen=True, kw_only=True):
 
 
 def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
-    """Returns the jobs that `find` handed out, in their current form; how many have lost an input since; and the
-    figures of the pool.
+    """Returns the jobs that `find` handed out, in their current form; how many of them have lost an input since;
+    and the standing of the pool.
 
     A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
     again, because it may still be too deep; but not if other pieces of work have jobs of the pool.

@@ -79,7 +79,7 @@ def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureRe
 def sighting_line(pool_name: str, sighting: Sighting, *, met: int | None, erasure_id: str = "") -> str:
     """Returns what a dry run found, in a line; `erasure_id` is the id of a pending erasure.
 
-    `met`: how many of the records readers of `main` see, None if they were not counted.
+    `met`: how many matching records the readers of `main` see; None if they were not counted.
     """
     which = f"pending erasure {erasure_id}: " if erasure_id else ""
     line = (

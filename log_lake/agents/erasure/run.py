@@ -167,7 +167,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             log.info("%s: erasure %s is pending", name, receipt.id)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """All pools, if the run names records: a pool without other work may hold them."""
+        """Returns all pools, if the run names records: a pool without other work may hold such records."""
         return list(names) if _named(run.asked) is not None else super().others(run, names)
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
@@ -209,7 +209,8 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         )
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> ErasureWork | PutOff:
-        """Work; but not if a person must approve it, because the person could not see what it does."""
+        """Returns work, so that the task tries again and fails with the same error.  If a person must approve the
+        work, defers the pool instead, because the person could not see what the work does."""
         if not asked.begins:
             return asked.put_off(name, "it cannot be read")
         how = {"grace": asked.grace, "keep_history": asked.keep_history}

@@ -144,7 +144,10 @@ def _commit(
     *,
     branch: str,
 ) -> LoadResult:
-    """The objects of all files as one transaction."""
+    """Commits the objects of all these files as one transaction; `built` has them by file.
+
+    If an earlier try has committed the files, returns its result.
+    """
     target = lake.pool(pool_name).branch(branch)
     token = IngestBatch(tuple(files)).token(branch)
     first = target.begin_load(token=token)
@@ -165,7 +168,8 @@ def _commit(
 def _build_apart(
     workers: Workers, lake: Lake, target: Branch, job: PendingLoad, files: list[SourceFile]
 ) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
-    """The objects of each file that can be loaded, by its name; and the other files."""
+    """Writes the objects of each file on its own.  Returns them by the file's name, and the files that cannot be
+    loaded."""
     units = [Unit(number, (FilePart(file.uri, file.size),)) for number, file in enumerate(files)]
     readings = target.readings([file.uri for file in files], fields=job.fields)
     work = LoadWork(target.config, job, target.settings["ingest.format"], readings)
@@ -181,7 +185,8 @@ def _build_apart(
 
 
 def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject] | str:
-    """The objects of a file, or why it is refused: an error would end the other tasks."""
+    """Returns the objects of a file, or the reason why it cannot be loaded.  It does not raise that, because an
+    error would end the other tasks."""
     try:
         return build_unit(work, worker, unit)
     except InvalidInput as error:

@@ -12,7 +12,7 @@ from log_lake.settings.settings import Setting
 
 
 def _source(text: str) -> str:
-    """Returns the text.  Raises ValueError if it names topics in a wrong form."""
+    """Returns the text unchanged.  Raises ValueError if it names topics of Kafka in a wrong form."""
     if is_kafka(text):
         kafka_source(text)
     return text

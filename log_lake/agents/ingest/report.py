@@ -85,7 +85,7 @@ class IngestLag:
 
 
 def lag_of(files: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> IngestLag:
-    """The lag if these files wait on."""
+    """Returns how far the agent lags at `now` if it ingests none of these files."""
     late = sum(now - file.modified > policy.age + LATE for file in files)
     return IngestLag(late, now - min(file.modified for file in files), policy.age)
 

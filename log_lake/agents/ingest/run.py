@@ -145,7 +145,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         )
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> PutOff:
-        """A failure for the report; the next run looks again."""
+        """Returns a deferral, which the report counts as a failure; the next run looks again."""
         return asked.put_off(name, "it cannot be read", failed=str(error))
 
     def left(

@@ -1,7 +1,8 @@
 """The ingest agent for pools whose source is topics of Kafka (`log_lake.kafka`): finds what to read, and reads it.
 
-To find it, the agent asks the brokers for their offsets, and the pool for those that it has.  A run reads up to
-the offsets that the brokers had when it began, in its own process, whatever workers it was given.
+To find what is new, the agent compares the newest offsets, from the brokers, with those that the pool has read.
+A run reads up to the offsets that the brokers had when it began, in its own process, whatever workers it was
+given.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TopicsLook:
-    """What topics have for a pool.  `seen`: a digest of their offsets.  `faults`: why partitions are not
-    read."""
+    """What the topics of a pool have that the pool has not read.  `seen`: a digest of their offsets.  `faults`:
+    why some partitions are not read."""
 
     topics: tuple[str, ...]
     plan: ReadPlan
@@ -38,7 +39,8 @@ class TopicsLook:
     faults: tuple[str, ...]
 
     def lines(self, name: str) -> list[str]:
-        """The decision, in lines."""
+        """Returns what a run will read into the pool `name`, as a line for the log; none if there is nothing to
+        read."""
         if not self.plan.spans:
             return []
         partitions = counted(len(self.plan.spans), "partition")

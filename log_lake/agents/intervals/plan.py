@@ -15,8 +15,10 @@ from log_lake.settings.time_format import interval_place
 
 
 def check_asked(asked: Request, names: Sequence[str]) -> None:
-    """Raises InvalidInput if the run of these pools has both an interval and files or neither, or if it has no
-    time."""
+    """Raises InvalidInput if the run names both an interval and files, or neither.
+
+    Files need exactly one pool in `names`.  An interval must not end before it begins, or at the same time.
+    """
     if asked.begin is None and (not asked.files or len(names) != 1):
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"

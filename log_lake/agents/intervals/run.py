@@ -77,7 +77,7 @@ class IntervalsWork(Work, frozen=True, kw_only=True):
 
     @property
     def interval(self) -> tuple[dt.datetime, dt.datetime] | None:
-        """The two instants."""
+        """The begin and the end of the interval; None if the run appends files."""
         if not self.begin:
             return None
         return dt.datetime.fromisoformat(self.begin), dt.datetime.fromisoformat(self.end)

@@ -50,9 +50,10 @@ class Expired:
 class ExpirePlan:
     """What a branch loses at a version.
 
-    `removed` are in the order of their age.  `tombstone` hides the old records of other references, `hidden`,
-    which may hold some; None if it is not needed.  A record is old if the time in the field `by` is before
-    `older_than` (seconds since 1970).  `stays` counts, by reason, the references that are old enough but stay.
+    `removed`: the references to remove, in the order of their age.  `hidden`: other references that may hold
+    old records; `tombstone` hides these records, and is None if there are none.  A record is old if the time in
+    the field `by` is before `older_than` (seconds since 1970).  `stays` counts, by reason, the references that
+    are old enough but stay.
     """
 
     read_version: int
@@ -116,7 +117,7 @@ class RetentionPlan:
 
 
 def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: int) -> ExpirePlan:
-    """What expires of a revision at its time.
+    """Returns what expires of a revision, at the revision's own time (`Revision.now`).
 
     `loaded_before`: the newest version that was certainly committed more than `policy.age` ago.
     """
@@ -171,7 +172,9 @@ def _expiring(
 
 
 def _without_time(revision: Revision, policy: RetentionPolicy) -> dict[str, int]:
-    """Returns all references if the field that should give their age cannot do so."""
+    """Returns how many references stay because the field that should give their age does not exist, or has no
+    time: one number, with the reason as its key.  Returns nothing if the field gives the age, or if age plays
+    no part."""
     index = revision.schema.get_field_index(policy.by)
     if policy.age is None or not policy.by or (index >= 0 and tells_time(revision.schema.field(index))):
         return {}

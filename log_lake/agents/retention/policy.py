@@ -50,7 +50,8 @@ SETTINGS = {
 def _check_expire(settings: Settings, kind: str, key: PoolKey) -> None:
     """Raises InvalidInput if records could never expire as the settings say.
 
-    The age of a load is known as long as its transaction, or a younger one that is old enough, is in the journal.
+    Without `expire.by` the age of a record is that of its load.  The journal shows this age only as long as it
+    keeps the entries (`history.keep`), so `expire.age` must not be longer.
     """
     by, age, keep = settings["expire.by"], settings["expire.age"], settings["history.keep"]
     if by and kind == "aggregate" and by not in key.names:

@@ -21,9 +21,9 @@ class RetentionResult(Result, Gain):
     `expired` references of the branch, with `records` and `expired_size` bytes; `deletes`: tombstones that it
     committed, for older records in other objects.  It found `orphans`, deleted `vacuumed` objects of `freed`
     bytes, and left `spared` objects for a lease.  It purged `purged` entries of the journal.  It `ended`
-    transactions over several pools, and deleted the objects of `forgotten` ones.  It `released` what the pool kept
-    for so many clones.  `version`: the newest version
-    that it committed, None if it committed nothing.
+    transactions over several pools, and deleted the decisions of `forgotten` ones.  `released`: the number of
+    clones for which the pool no longer keeps anything.  `version`: the newest version that it committed, None
+    if it committed nothing.
     """
 
     branch: str

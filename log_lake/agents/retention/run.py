@@ -1,16 +1,16 @@
 """The retention agent without Spark: finds the pools that have work, and does the work.
 
-    expire             removes what is old from the branch (`expire.*`); its objects join the list of removed ones
-    end of holds       deletes tags that keep a version for a clone which needs nothing here any more
+    expire             removes old records from the branch (`expire.*`); their objects join the list of removed ones
+    end of holds       deletes tags that keep a version for a clone, if the clone needs nothing here any more
     scan for orphans   puts objects that were never committed onto that list too
     vacuum             deletes objects of the list once `vacuum.grace` and `history.keep` are over
     purge              deletes entries older than `history.keep`, after a checkpoint
 
-A run for all pools also deletes dropped pools whose `vacuum.grace` is over, ends transactions over several pools
-that have been open for too long, and deletes the decisions that no journal needs any more.
+A run for all pools also deletes dropped pools whose `vacuum.grace` is over, ends transactions over several
+pools that have been open for too long, and deletes the decisions that no journal needs any more.
 
-The purge comes last.  The vacuum tells the age of a removal by the entries of the journal; once these are
-purged, it only has a checkpoint, which is younger.  Every step may be repeated: if the agent is killed at any
+The purge comes last, because the vacuum reads from the journal's entries when an object was removed.  After a
+purge only a checkpoint is left, which is younger.  Every step may be repeated: if the agent is killed at any
 point, the next run plans again.  Any `Workers` list and delete objects.  Callers: the DAG, the Spark
 application; `lake expire`, `lake vacuum` and `lake purge` do single steps.
 """
@@ -109,7 +109,8 @@ def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
 
 
 def _expires_later(pool: Pool, *, branch: str) -> bool:
-    """Whether time alone brings an expiry, or a reason against one, within `AHEAD`, if nothing is written."""
+    """Whether something expires within `AHEAD`, or would expire but must stay, if nothing is written until
+    then."""
     if policy_of(pool.settings).age is None:  # nothing else is a matter of time
         return False
     later = expiry.plan(pool, branch=branch, ahead=AHEAD)
@@ -187,7 +188,8 @@ def retain_dropped(lake: Lake) -> RetentionResult:
 
 
 def end_transactions(lake: Lake) -> RetentionResult:
-    """Ends the transactions over several pools that are due, and deletes the decisions that no journal needs.
+    """Ends the transactions over several pools that have been open for too long, and deletes the decisions that no
+    journal needs.
 
     Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """

@@ -68,7 +68,8 @@ def plan_ranges(references: Sequence[Reference], points: Sequence[bytes], policy
 
 
 def _joins(points: Sequence[bytes], amounts: Sequence[float]) -> tuple[bytes, ...]:
-    """The points between ranges that are joined, from the first range on."""
+    """Returns the split points to remove, so that neighbouring small ranges become one.  `amounts` are the sizes
+    of the ranges, in full ranges; it begins with the first range."""
     joins: list[bytes] = []
     group, least = amounts[0], amounts[0]
     for point, amount in zip(points, amounts[1:], strict=True):

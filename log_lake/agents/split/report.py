@@ -26,7 +26,7 @@ class RangesResult(Result):
 
 
 def plan_line(pool_name: str, plan: RangesPlan, policy: RangePolicy, *, ranges: int) -> str:
-    """The plan, in a line; the pool has so many ranges."""
+    """Returns the plan, in a line; `ranges` is how many ranges the pool has now."""
     has = counted(ranges, "range")
     if policy.is_off:
         return f"{pool_name}: range.bytes and range.records are 0; {has}"

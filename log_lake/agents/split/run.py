@@ -1,7 +1,8 @@
 """The split agent: finds pools with ranges that are too large or too small, and commits new split points.
 
 To look, it reads no object; to work, it reads only footers.  So neither needs Spark.  A run may be stopped and
-repeated at any point: all changes of a pool are one transaction, and what was done meanwhile is left out.
+repeated at any point: all changes of a pool are one transaction.  Changes that another writer has made
+meanwhile are not made again.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ MAX_TOMBSTONES = 64
 """The most tombstones of a branch: if it has more, the oldest are due whatever their age."""
 
 MAX_WHOLE = 1_000
-"""The most references that one job may remove: those that are completely covered go together, in one
-transaction."""
+"""The most references that one job may remove.  References whose records are all deleted are removed together, in
+one transaction."""
 
 WHY = "remove deleted records"
 

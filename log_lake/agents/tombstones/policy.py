@@ -18,10 +18,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class TombstonesPolicy:
-    """Times in microseconds since 1970: tombstones up to `due` are applied; those of replaces up to `forget` may
-    be retired.
+    """When a tombstone is due, by the time at which it was written, in microseconds since 1970.
 
-    If `due` is None, all are applied, even if the clock of their writer was ahead.
+    Tombstones that were written up to `due` are applied; None: all, even if their writer's clock was ahead.  A
+    tombstone of a replace is kept until it was written up to `forget`; then it may be retired.
     """
 
     due: int | None

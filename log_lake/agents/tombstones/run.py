@@ -123,8 +123,8 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
 
 
 def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
-    """Retires the tombstones that can cover nothing any more.  Returns how many, and the version (None if
-    none was)."""
+    """Retires the tombstones that can cover nothing any more.  Returns how many, and the version that did so (None
+    if there were none)."""
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
