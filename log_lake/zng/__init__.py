@@ -2,10 +2,10 @@
 
     wire, types      single numbers and values; what a type is
     typedefs         how a stream defines its types; `type_values`: a type as a value
-    slices, columns  many values at once, without a Python object a value: the form between ZNG, ZST and Arrow
+    slices, columns  many values at once, without one Python object per value: the form between ZNG, ZST and Arrow
     rows             top-level values, as bodies (`Rows`) or as columns (`Batch`)
     reader, writer   streams of messages, compressed blocks, ends of streams
-    text             values and types as readable text; `text_writer`: lines of them
+    text             values and types as readable text; `text_writer`: lines of such text
     arrow_types      which Arrow type holds a type; `to_arrow`, `from_arrow`: columns to arrays and back
     addresses        addresses, networks, and bytes that should be text, as strings
 

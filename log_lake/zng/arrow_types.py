@@ -1,9 +1,9 @@
 """Maps ZNG types to Arrow types and back; docs/zng-zst.md lists them for users.
 
 Every ZNG type has one Arrow type.  Several may share one (text: string, bstring, ip, net, error, enum), so a
-field stores its ZNG type as metadata, `ZNG_MARK`.  Without the mark, the plainest of these types is meant.
-Types that only Arrow has become named types, such as `lake.date` over int32, so the mapping works in both
-directions.  Objects store half floats as floats; the mark keeps the original type.
+field stores its ZNG type as metadata, `ZNG_MARK`.  Without the mark, the plainest of these types is meant.  A
+type that only Arrow has is written as a named type, such as `lake.date` over int32, so the mapping works in
+both directions.  Objects store half floats as floats; the mark keeps the original type.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ Column: TypeAlias = Leaf | RecordColumn | ListColumn | UnionColumn
 
 
 def nulls(kind: Type, rows: int) -> Column:
-    """A column of that many nulls."""
+    """Returns a column of `rows` nulls."""
     kind = plain(kind)
     empty = np.zeros(0, np.int64)
     match kind:
@@ -305,7 +305,8 @@ def encoded(kind: Type, column: Column) -> Slices:
 
 
 def canonical(slices: Slices) -> Slices:
-    """The values with primitive tags of the fewest bytes; most values already have these."""
+    """Returns the values, each with a primitive tag of as few bytes as possible; most values already have such
+    tags."""
     if slices.is_canonical:
         return slices
     least = tags(np.maximum(slices.length, 0), null=~slices.valid)

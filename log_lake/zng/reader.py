@@ -33,7 +33,7 @@ memory."""
 
 _READ_BYTES = 1 << 20
 _MAX_MESSAGE = 2 * MAX_VALUE_BYTES
-"""Bytes of one message.  A typedef that claims to be longer is damaged."""
+"""The most bytes of one message.  A typedef that claims to be longer is damaged."""
 
 _GROUP_NODES = 100_000
 """The most types that the types of one group may contain in all.  Each becomes a column, which takes memory even
@@ -48,7 +48,7 @@ class Readable(Protocol):
     """A file that is open for reading."""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes, none only at the end."""
+        """Returns at most `size` bytes; an empty result means the end of the file."""
 
 
 def read(source: Readable, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:

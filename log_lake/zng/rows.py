@@ -112,7 +112,8 @@ def batch_of(rows: Rows) -> Batch:
 
 
 def rows_of(batch: Batch) -> Rows:
-    """The values as bodies; the bytes are separate for each type."""
+    """Returns the values as bodies.  In the buffer the bodies of one type follow those of another, whatever the
+    order of the values."""
     start, length = np.zeros(len(batch), np.int64), np.full(len(batch), -1)
     parts: list[Bytes] = []
     begun = 0
@@ -136,7 +137,7 @@ def rows_of(batch: Batch) -> Rows:
 
 
 def by_kind(kinds: Ints, count: int) -> list[Ints]:
-    """The rows of each kind, in their order."""
+    """Returns, for each index below `count`, the rows whose kind it is, in their order."""
     order = np.argsort(kinds, kind="stable")
     bounds = np.searchsorted(kinds[order], np.arange(count + 1))
     return [order[low:high] for low, high in pairwise(bounds.tolist())]

@@ -1,9 +1,9 @@
-"""Values and types as readable text, one value a line, as the original program prints them.
+"""Values and types as readable text, one value per line, as the original program prints them.
 
-If a value does not show its type, the type follows in parentheses: `1(int32)`, `null(string)`.  A record, array,
-set or map shows its type if the values inside do.  A named type is defined where it first occurs in a line,
-`80(port=(uint16))` or `{a:1}(=foo)`; after that the name alone is enough: `(port)`.  Bytes that are not UTF-8
-are lone surrogates in the text, as in Python's `surrogateescape`, and are written unchanged.
+If a value does not show its type, the type follows in parentheses: `1(int32)`, `null(string)`.  A record,
+array, set or map shows its type if the values inside do.  A named type is defined where it first occurs in a
+line, `80(port=(uint16))` or `{a:1}(=foo)`; after that the name alone is enough: `(port)`.  Bytes that are not
+UTF-8 are lone surrogates in the text, as in Python's `surrogateescape`, and are written unchanged.
 """
 
 from __future__ import annotations
@@ -107,8 +107,10 @@ class _Writer:
     def _value(
         self, kind: Type, body: bytes | None, *, is_typed: bool, implied: bool, decorate: bool
     ) -> None:
-        """Appends a value.  `is_typed`: the text around it has shown its type; `implied`: the whole line
-        shows it."""
+        """Appends a value.  `is_typed`: the text around it has shown its type; `implied`: the whole line shows it.
+
+        `decorate`: the type may follow in parentheses if the text does not show it.
+        """
         if body is None:
             self.parts.append("null")
             if decorate:

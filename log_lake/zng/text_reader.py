@@ -23,7 +23,8 @@ from log_lake.zng.types import Type, fault_of
 from log_lake.zng.wire import MAX_VALUE_BYTES
 
 MAX_TEXT_BYTES = 64 << 20
-"""Bytes of the lines of one value.  A byte of a value takes at most ten bytes of text, mostly one."""
+"""The most bytes that the lines of one value may have.  A byte of a value takes at most ten bytes of text, mostly
+one."""
 
 _GROUP_NODES = 100_000
 """The most types that the types of one group may contain in all, as in `reader`."""

@@ -59,8 +59,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*+")
 _LONGEST_WORD = 1_000
-"""Characters of a number, a time or an address.  No value needs more, and a regular expression takes long for many
-more."""
+"""The most characters of a number, a time or an address.  No value needs more, and a regular expression takes long
+for many more."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _PART = r"(\d+)(?:\.(\d+))?(y|d|h|ms|us|µs|ns|m|s)"
 _DURATION = re.compile(rf"-?(?:{_PART})+", re.ASCII)
@@ -96,13 +96,16 @@ def value_of(node: Node) -> TypedText:
 
 
 def type_of(node: Node) -> Type:
-    """The type of a written value, without a name that follows.  Raises Malformed."""
+    """Returns the type of a written value without regard to a name that is given after it.  Raises
+    Malformed."""
     return value_of(node)[0]
 
 
 def _value(node: Node, count: int, expected: Type | None) -> TypedText:
-    """Returns the value with the first `count` of the types written after it.  It must have type `expected`,
-    unless that is None."""
+    """Returns the value with the first `count` of the types written after it.
+
+    Raises _NoFit if the value does not belong to the type `expected` (None: any type).
+    """
     if not count:
         return _bare(node, expected)
     kind = node.types[count - 1]
@@ -200,7 +203,7 @@ def _alternative(kind: Union, node: Node) -> bytes:
 
 
 def _own(node: Node) -> TypedText:
-    """Returns the value in the type that its text shows."""
+    """Returns the value in the type that its text shows by itself, such as int64 for `1`."""
     match node.kind:
         case "record":
             values = [_value(part, len(part.types), None) for part in node.inside]

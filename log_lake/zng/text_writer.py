@@ -1,4 +1,4 @@
-"""Writes values as readable text, one a line: the form of `text`, with the calls of `writer.ZngWriter`."""
+"""Writes values as readable text, one per line: the form of `text`, with the calls of `writer.ZngWriter`."""
 
 from __future__ import annotations
 

@@ -166,7 +166,8 @@ def plain(kind: Type) -> Type:
 
 
 def fault_of(kind: Type) -> str:
-    """Why the type is refused; "" if it is accepted."""
+    """Returns why a type is not allowed: too deep, too large, or a record with a field twice; "" if it is
+    allowed."""
     if kind.depth > MAX_DEPTH:
         return f"a type is nested deeper than {MAX_DEPTH}"
     if kind.nodes > MAX_NODES:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from lake_core.errors import Corrupt
 
 MAX_VALUE_BYTES = 10 << 20
-"""Bytes of one top-level value, and of one uncompressed block; the original program reads no larger ones."""
+"""The most bytes of one top-level value, and of one uncompressed block; the original program reads no larger
+ones."""
 
 _MIN_INT64 = -(2**63)
 
@@ -27,7 +28,7 @@ def corrupt(name: str, offset: int, what: str) -> Corrupt:
 
 
 def uvarint(number: int) -> bytes:
-    """An unsigned number, seven bits a byte, lowest bits first."""
+    """Returns an unsigned number as bytes of seven bits each, lowest bits first."""
     data = bytearray()
     while number >= 0x80:  # ends: the number shrinks
         data.append(number & 0x7F | 0x80)
@@ -129,7 +130,7 @@ class Cursor:
         return self.data[self.position - length : self.position]
 
     def text(self) -> str:
-        """A name: its length, and UTF-8."""
+        """Reads a name: its length, then its bytes as UTF-8."""
         begun = self.position
         try:
             return self.take(self.uvarint()).decode()

@@ -1,8 +1,10 @@
 """Where things are in a ZST file: the data, the reassembly section, the trailer.
 
     data          segments: tagged values of one column, one after another, nothing between them
-    reassembly    ZNG: the super types in the order first seen, the segments of the root, the segments of each
-    column trailer       ZNG: one record with the sizes of the two others and the two thresholds
+    reassembly    ZNG: the super types in the order first seen, then the segments of the root, then a map with the
+                  segments of each column
+    trailer       ZNG: one record with the sizes of data and reassembly, and both thresholds (`SKEW_BYTES`,
+                  `SEGMENT_BYTES`)
 
 The trailer is found from the file's end, so that a file can be written in one pass.
 """
@@ -29,7 +31,7 @@ SEGMENT_BYTES = 5_242_880
 MAX_SKEW_BYTES = 512 << 20
 MAX_SEGMENT_BYTES = 20 << 20
 MAX_SEGMENT_LENGTH = 40 << 20
-"""Bytes of one segment; the original program reads no larger ones."""
+"""The most bytes of one segment; the original program reads no larger ones."""
 
 TRAILER_BYTES = 4_096
 """The trailer begins within this many bytes of the file's end."""

@@ -39,7 +39,7 @@ BATCH_ROWS = 65_536
 """Rows per batch, unless their types have very many fields."""
 
 _BATCH_CELLS = 1 << 20
-"""Values of a batch, nulls included."""
+"""The most values in the columns of one batch, nulls included; a batch with more has fewer rows."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,10 @@ class ZstFile:
     """The number of super types in the file before those of this part."""
 
     def part(self, *, begin: int, end: int, types: range) -> ZstFile:
-        """Returns the values between two positions of the data section, as a file with its own super types.
+        """Returns the values between two positions of the data section, as a file of its own.
 
-        `ZstWriter.end_part` makes such parts.
+        `types`: the numbers of the part's super types in the whole file.  `ZstWriter.end_part` makes such
+        parts.
         """
         root = tuple(segment for segment in self.root if begin <= segment.offset < end)
         kinds, maps = self.types[types.start : types.stop], self.maps[types.start : types.stop]
@@ -117,8 +118,11 @@ class ZstFile:
                 yield batch.part(low, len(ids)) if low else batch
 
     def _ids(self, root: Values, most: int, nodes: Ints) -> Ints:
-        """Returns the super types of the next values.  Takes few enough that the batch does not become too large;
-        returns none at the end."""
+        """Returns the super types of the next values, at most `most` of them; none at the end of the file.
+
+        `nodes` has for each super type how many types it contains; each becomes a column.  The method takes
+        fewer values if the batch would otherwise become too large.
+        """
         slices = root.peek(most)
         ids = slices.signed() - self.first
         wrong = (ids < 0) | (ids >= len(self.types))

@@ -1,8 +1,9 @@
-"""Reads segments of an object: neighbours in one request, and only those asked for.
+"""Reads segments of an object, neighbouring ones in one request; it never requests a segment that was not
+announced.
 
 A reader says at the start which segments it will need.  When it asks for one, those near it come in the same
-request and wait until they are asked for.  A gap that is read and thrown away costs less than another request to an
-object store, up to `GAP_BYTES`.
+request and wait until they are asked for.  A gap that is read and thrown away costs less than another request
+to an object store, up to `GAP_BYTES`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ GAP_BYTES = 256 << 10
 as another request."""
 
 REQUEST_BYTES = 8 << 20
-"""Bytes of one request, unless a segment is longer."""
+"""The most bytes of one request, unless a single segment is longer."""
 
 
 class SegmentSource:
@@ -65,8 +66,12 @@ class SegmentSource:
 
 
 def _in_one(before: Segment, after: Segment, other: Segment, *, last: bool = False) -> bool:
-    """Whether the two segments are near each other, and the request that then reaches to `other` is not too
-    long."""
+    """Whether one request may read `before` and `after`, which are neighbours: the gap between them is small, and
+    the request does not become too long.
+
+    `other` is the far end of the request so far.  If `after` is to be the new last segment (`last`), `other` is
+    the first one.  Otherwise `before` is to be the new first segment, and `other` is the last one.
+    """
     first, end = (other, after) if last else (before, other)
     gap = after.offset - before.offset - before.length
     return gap <= GAP_BYTES and end.offset + end.length - first.offset <= REQUEST_BYTES

@@ -40,7 +40,7 @@ class Flush(NamedTuple):
 
 @dataclass(eq=False)
 class Stream:
-    """Values of one kind that wait to be written, and the segments that were written before."""
+    """A stream of tagged values: those that wait to be written, and the segments that were written before."""
 
     segment_bytes: int
     segments: list[Segment] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Writes ZST in one pass: the columns of each super type side by side, flushed so that memory stays bounded.
 
-The bytes equal those of the original program for the same values and thresholds.  At most `skew_bytes` of values
-wait, and one group of rows from the reader of ZNG.
+The bytes equal those of the original program for the same values and thresholds.  In memory are at most
+`skew_bytes` of values that wait, and one group of rows from the reader of ZNG.
 """
 
 from __future__ import annotations
