@@ -2,12 +2,14 @@
 
 1. A dropped pool is old enough if its drop was recorded at least `vacuum.grace` ago (the pool's own setting), by
    the clock of the store (`vacuum.ages`).  A live lease on the pool keeps it, and so does a clone that needs it.
-2. `delete_pool` in the list: from now on it cannot be restored.  Only one process can commit it for one drop.
-3. The objects below its folder are deleted, leases too.  Every process may do this, any number of times.
-4. `forget_pool`: nothing is left.
+2. `delete_pool` is committed to the list of pools: from now on the pool cannot be restored.  Only one process can
+   commit it for one drop.
+3. The objects below the pool's folder are deleted, leases too.  Every process may do this, any number of times.
+4. `forget_pool` is committed to the list of pools: nothing is left.
 
-If a run is killed, the pool is still in the list, and the next run resumes with step 3.  A lease may come too late
-for step 1.  But a reader takes its lease first and then checks whether the pool is dropped, so it does not read on.
+If a run is killed, the pool is still in the list, and the next run resumes with step 3.  A lease may come too
+late for step 1.  But a reader takes its lease first and then checks whether the pool is dropped, so it does not
+read on.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
    and a reader who takes a lease on an older version learns that it comes too late.
 2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
 3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
-4. The rest is deleted.  It never comes back, so every process may do this, any number of times.
-5. `end_vacuum`.
+4. The other objects are deleted.  They never come back, so every process may do this, any number of times.
+5. `end_vacuum`: the state forgets the vacuum.
 
 The state shows a vacuum that was killed: the next run resumes with step 2 or step 4.
 """
@@ -58,7 +58,8 @@ DeleteProgress = Callable[[int, int], None]
 """Called with the objects and bytes that were deleted so far."""
 
 BATCH, ALONE = 1_000, 5
-"""Names that one task deletes: as many as one request of S3; and batches that this process deletes itself."""
+"""BATCH: how many names one task deletes, which is what one request of S3 can delete.  ALONE: up to this many
+batches are deleted by this process, without tasks."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def silent(objects: int, size: int) -> None:
 
 
 def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
-    """The lease of a vacuum: it holds no object; the time of its object is the store's current time.
+    """Returns the lease of a vacuum.  It keeps no data object; a vacuum writes it because the store dates it,
+    which shows the store's current time.
 
     A process that only plans (`planning`), and may not write, continues without it.
     """
@@ -144,8 +146,8 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
 
 
 def write_plan(pool: Pool, plan: Plan) -> str:
-    """Stores a plan beside the pool, to be carried out later; returns its name.  Raises InvalidInput in an
-    old lake."""
+    """Stores a plan beside the pool, to be carried out later; returns its name.  Raises InvalidInput if the lake's
+    format is too old for the actions of a vacuum."""
     first = ScanOrphans(first_id(plan.time), first_id(plan.time))  # what the vacuum would begin with
     pool.history.check_draft(Draft(plan.id, "", plan.version, pool.context.author, (first,)))
     name = naming.plan(pool.config.id, plan.id)
@@ -256,7 +258,8 @@ def _chunk(
 
 
 def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, means: _Means) -> Vacuumed:
-    """Confirm, delete, end.  Another process may do the same at any time."""
+    """Does steps 2 to 5 for a vacuum that has begun: confirms it, deletes its objects, and ends it.  Another
+    process may do the same at any time."""
     loaded = pool.history.load_open()
     seq = loaded.state.removed.begun_by(transaction_id)
     if seq is None:  # another process has ended it

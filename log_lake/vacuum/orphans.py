@@ -1,25 +1,26 @@
 """Orphans: objects that were written and never committed.
 
 The scan looks only at names that no scan has looked at: ids sort by time.  It puts orphans onto the list of
-the removed; the vacuum deletes them from there, so there is one place that deletes.
+removed objects; the vacuum deletes them from there, so there is one place that deletes.
 
 1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
    object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
    to commit.
 2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
    is refused and starts again.
-3. The names below `upto` are listed.  An object that no branch, tag or list names then stays an orphan
-   forever.
-4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
+3. The names below `upto` are listed.  An object that is then in no branch, in no tag and not on the list of removed
+   objects stays an orphan forever.
+4. `discard`: the orphans go onto the list of removed objects, and the next scan begins at `upto`.
 
 An object that a lost part of the journal may have committed is not an orphan (`presence.extent`).  So a scan
 stays below an object that is newer than the newest write to a branch, until a later write shows that the
-journal goes on; and below one that is older than the first entry, until that is purged.  A scan raises
-Corrupt if there are objects and no journal, or if HEAD names a version that is gone.  It writes no first
-entry: that would hide that a journal is lost.
+journal goes on; and below one that is older than the first entry, until that is purged.  A scan raises Corrupt
+if there are objects and no journal, or if HEAD names a version that is gone.  It writes no first entry: that
+would hide that a journal is lost.
 
-A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
-(`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
+A kill between 2 and 4 leaves the names to the next scan.  Before a lake kept the list of removed objects
+(`Removed.known_from`), it did not note which objects were removed.  So an unknown object of that time may be a
+removed one: it waits for the grace time as a removed object does.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ ALONE = 5_000
 """Names that a scan lists itself: that takes less time than a task of Spark takes to start."""
 
 SPANS = 4
-"""Spans of time to list, for each worker: some hold more names than others."""
+"""How many spans of time are listed for each worker.  It is more than one, because some spans hold more names than
+others."""
 
 
 def scan_orphans(
@@ -96,10 +98,11 @@ def scan_orphans(
 ) -> Scanned:
     """Puts orphans older than the grace time (seconds) onto the list of removed objects.
 
-    `every_name`: also lists names that earlier scans have passed, and names that are ahead of the clock.  A
-    writer that stopped before it wrote, and then died, leaves an object among the former; a writer whose clock
-    was ahead, among the latter.  To take the latter, the floor goes above them: running loads without a lease
-    are then refused, and start again.  The names are listed on these workers (default: in this process).
+    `every_name`: also lists names that earlier scans have passed, and names that are ahead of the clock.  Among
+    names that were passed may be the object of a writer that stopped before it wrote, and then died.  A name is
+    ahead if its writer's clock was.  If the scan finds orphans among these, it sets the floor above them:
+    running loads without a lease are then refused, and start again.  The names are listed on these workers
+    (default: in this process).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """

@@ -1,13 +1,13 @@
 """Which removed objects may be deleted; pure.
 
-An object of the list of the removed may be deleted if
+An object on the list of removed objects may be deleted if
 
 - the version that removed it is old enough (`vacuum.ages`): older than `vacuum.grace` and than `history.keep`,
 - no live lease holds an older version,
 - no branch and no live tag refers to it.
 
-A plan can be stored and carried out later: without the objects that a new lease, branch or tag needs, never
-more.
+A plan can be stored and carried out later.  Then it deletes only objects that it names, and of these none that
+a lease, branch or tag has come to need since.
 """
 
 from __future__ import annotations
