@@ -112,7 +112,8 @@ def _by_source(
     *,
     key_range: KeyRange,
 ) -> dict[AncestrySource, Hashes]:
-    """The records of the outputs by where they came from, in the fields that they share."""
+    """Returns the records of `holders` in the key range, as hashes of the fields that they share with `fields`;
+    grouped by the object that each record came from."""
     parts: dict[AncestrySource, list[int]] = defaultdict(list)
     for holder in holders:
         with DataObject.at(store, holder.candidate.located, pool_id=pool_id) as data:
@@ -126,13 +127,13 @@ def _by_source(
 
 
 def _records(store: Store, pool_id: str, piece: Piece, key: PoolKey, fields: pa.Schema) -> Hashes:
-    """The records of an object in the range as numbers, in the fields that they share."""
+    """Returns the records of the piece, each as a hash of the fields that its object shares with `fields`."""
     with DataObject.at(store, piece.candidate.located, pool_id=pool_id) as data:
         return _read(data, piece, key, names=_shared(data.schema, fields), columns=None)
 
 
 def _sources(store: Store, pool_id: str, piece: Piece, key: PoolKey) -> Hashes:
-    """The records of an object in the range as numbers, by key, sequence and ordinal alone."""
+    """Returns the records of the piece, each as a hash of its key, sequence and ordinal alone."""
     names = [*key.names, SEQ, ORDINAL]
     with DataObject.at(store, piece.candidate.located, pool_id=pool_id) as data:
         return _read(data, piece, key, names=names, columns=names)

@@ -18,12 +18,12 @@ from lake_core.history.snapshot.snapshot import Shape
 from lake_core.records.decoders import MSGPACK
 
 ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
-"""References, records and bytes, by sub-pool and schema."""
+"""The numbers of references, records and bytes, by sub-pool and schema."""
 
 
 def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
-    """Yields what a checkpoint says about itself and is wrong.  Raises CheckpointDamaged, CheckpointGone,
-    Unavailable."""
+    """Yields, in words, each wrong statement of a checkpoint about itself.  Raises CheckpointDamaged,
+    CheckpointGone, Unavailable."""
     newest: dict[str, str] = {}
     totals: dict[str, ShapeTotals] = {}
     rows: list[tuple[str, BranchRow]] = []

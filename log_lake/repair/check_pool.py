@@ -97,7 +97,7 @@ class PoolCheck:
     references: int = 0
     objects: int = 0
     without_sum: int = 0
-    """Objects whose reference has no content sum."""
+    """The number of objects whose reference has no content sum."""
     journal: JournalCheck = field(init=False)
     _history: History = field(init=False)
     _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.OBJECT_LENGTH}"))
@@ -267,7 +267,8 @@ class PoolCheck:
         return one.kind != "object_missing" or is_damage(self._history, self._object_of(one))
 
     def _object_of(self, one: Finding) -> str:
-        """The name by which the pool refers to the object of a finding; "" if it is of no object."""
+        """The id by which references of the pool name the object of a finding; "" if the finding is not about a
+        data object."""
         id, home = naming.data_id(one.where), one.where.partition("/")[0]
         return "" if id is None else id if home == self.config.id else in_home(id, home)
 
@@ -335,7 +336,8 @@ class PoolCheck:
             yield self._finding(kind, info.name, what, id=id)
 
     def _behind(self, infos: list[ObjectInfo], extent: Extent) -> Iterator[Finding]:
-        """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
+        """Yields a finding for objects newer than the newest write.  They are of loads that still run or failed,
+        or of entries that are lost."""
         if not infos:
             return
         by_id = {naming.data_id(info.name) or "": info for info in infos}
@@ -351,10 +353,11 @@ class PoolCheck:
                 yield self._finding(kind, naming.pool_journal(self.config.id), what)
 
     def _is_old(self, id: str, info: ObjectInfo, extent: Extent) -> bool:
-        """Returns whether an object that nothing refers to is reported: its id or the store says that it is old
-        enough.
+        """Returns whether an object that nothing refers to is reported, because its id or the store says that it
+        is as old as `older_than`.
 
-        If the clock of its writer was ahead, only the store's time shows its age.  An age of 0 reports each.
+        If the clock of its writer was ahead, only the store's time shows its age.  If `older_than` is 0, each
+        such object is reported.
         """
         is_old_by_id = id_seconds(id) < self.context.now() - self.older_than
         return self.older_than <= 0 or is_old_by_id or info.modified < extent.last - self.older_than

@@ -50,7 +50,11 @@ def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iter
 
 
 def _sequences(reference: Reference, first: int | None, last: int | None) -> list[tuple[str, object, object]]:
-    """The records of an object that a load wrote all have the sequence of the reference, whatever it is."""
+    """Returns the sequences to compare: what they are, the reference's, and the object's.
+
+    The object of a load stores none (`first` is None), because all its records have the sequence of the
+    reference.  So only `oldest` is compared, which such a reference must not have.
+    """
     if first is None:
         return [("oldest sequence", reference.oldest, None)]
     return [("oldest sequence", reference.oldest, first), ("newest sequence", reference.seq, last)]
@@ -59,7 +63,8 @@ def _sequences(reference: Reference, first: int | None, last: int | None) -> lis
 def faults_of_content(
     reference: Reference, content: Content, *, shown: Content | None
 ) -> Iterator[tuple[str, str]]:
-    """Like `faults_of`, from the object's records, and from those that the reference shows (None: all)."""
+    """Like `faults_of`, but compares the reference with the records.  `content` is that of the object's records,
+    `shown` that of the records that the reference shows (None: it shows all)."""
     for fault in content.faults:
         yield "object_damaged", fault
     visible = content if shown is None else shown

@@ -1,11 +1,12 @@
 """Whether a checkpoint holds what the fold of the entries gives: two streams of rows, compared a piece at a time.
 
-Both sides come in the order of their keys; references of equal low bounds may be in any order.  So the rows up to a
-common key are cut from both, sorted, and compared as columns.  Few tables are in memory, whatever the state's size.
+Both sides come in the order of their keys; references of equal low bounds may be in any order.  So the rows up
+to a common key are cut from both, sorted, and compared as columns.  Few tables are in memory, whatever the
+state's size.
 
-Two sections follow their own rules.  A checkpoint forgets old tokens and may date them anew: its tokens must be
-among those of the fold, except such that the fold itself began without.  `newest` of a branch may be any id that is
-not below the branch's objects.
+Two sections follow their own rules.  A checkpoint forgets old tokens and may date them anew.  So its tokens
+must be among those of the fold, except tokens that are older than the state at which the fold began.  `newest`
+of a branch may be any id that is not below the branch's objects.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def aligned(one: Iterable[pa.Table], two: Iterable[pa.Table]) -> Iterator[tuple[
 
 
 class _Stream:
-    """Tables by key, as one: `cut` takes the rows up to a key."""
+    """Joins tables in the order of their keys, so that `cut` can take all rows up to a key."""
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         self._tables = iter(tables)

@@ -211,7 +211,11 @@ class Fsck:
             return False
 
     def _is_filled_now(self, id: str) -> str | None:
-        """Why a process may be at work in the folder, which lists the pool last (`lake rekey`); None if none is."""
+        """Why a process may still be copying into the folder of a pool that is not listed yet; None if no process
+        seems to be.
+
+        `lake rekey` fills a new pool's folder first, and lists the pool at the end.
+        """
         if self.older_than <= 0:
             return None
         leases = read_leases(self.context.store, id, own="", now=self.context.now())

@@ -1,16 +1,16 @@
 """`lake rebuild`: a new journal for a pool, made of its data objects alone.
 
-`plan_rebuild` reads every object to its last record and decides what counts (`rebuild_plan`); it writes nothing.
-`rebuild` writes a checkpoint that holds the references, then a fence at its version, then the entry of the list of
-pools, if there is none.  So the history begins at that version, as after a purge, and all sequences that records of
-compactions carry lie below it.  If a rebuild is killed, `lake fsck` finds what
-it left.
+`plan_rebuild` reads every object to its last record and decides what counts (`rebuild_plan`); it writes
+nothing.  `rebuild` writes a checkpoint that holds the references, then a fence at its version, then the entry
+of the list of pools, if there is none.  So the history begins at that version, as after a purge, and all
+sequences that records of compactions carry lie below it.  If a rebuild is killed, `lake fsck` finds what it
+left.
 
-Without a journal the pool keeps its id and its objects.  If any entry, mark or request of the old journal is left,
-nothing there is touched: the new pool has a new id, and copies of the objects that count.
+If no part of the old journal is left, the pool keeps its id and its objects.  If any entry, mark or request of
+it is left, the old folder stays as it is: the new pool has a new id, and copies of the objects that count.
 
-The objects do not hold tombstones, tokens, ingested source files, branches or settings, nor show which loads were
-committed.
+The objects do not hold tombstones, tokens, ingested source files, branches or settings, nor show which loads
+were committed.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ class _Choice:
         )
 
     def _covers_of(self, id: str) -> list[KeyRange]:
-        """The keys at which other objects hold the records of this one."""
+        """The ranges of keys in which other objects hold the records of this object."""
         covers = self._covered.get(id)
         if covers is None:
             self._covered[
@@ -236,8 +236,8 @@ class _Choice:
         return covers
 
     def _held_by(self, origin: PastCompaction) -> Iterable[KeyRange]:
-        """Returns the keys that sound outputs of the compaction cover, or objects that were made of its damaged
-        outputs."""
+        """Returns the keys at which the compaction's records exist: those that its sound outputs cover, and those
+        of objects that were made of its damaged outputs."""
         for output in origin.outputs:
             extent = origin.extents[output.object]
             if not output.fault:
@@ -269,7 +269,7 @@ def _share_keys(one: PastCompaction, two: PastCompaction) -> bool:
 
 
 def without(ranges: Sequence[KeyRange], covers: Iterable[KeyRange]) -> list[KeyRange]:
-    """The keys of the ranges that no cover has."""
+    """Returns what is left of the ranges if the keys of `covers` are taken out."""
     left = list(ranges)
     for cover in covers:
         cut: list[KeyRange] = []
@@ -282,9 +282,10 @@ def without(ranges: Sequence[KeyRange], covers: Iterable[KeyRange]) -> list[KeyR
 
 
 def sequences(candidates: Sequence[Candidate], loads: Iterable[Candidate]) -> dict[str, int]:
-    """The sequence of each load that counts, by transaction, between those of the compactions.
+    """Returns the sequence of each load that counts, by transaction.  It lies between the sequences that
+    compactions tell.
 
-    A load counts as newer than each load whose sequence a compaction tells, if its last object is newer.
+    A load counts as newer than another load, whose sequence a compaction tells, if its last object is newer.
     """
     anchors = sorted(_anchors(candidates))
     moments = _moments(loads)
@@ -337,10 +338,12 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
 
 
 def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Returns loads that count, and may be older or newer than a compaction's records; nothing tells which.
+    """Returns the loads that count, but may be older or newer than a compaction's records, because nothing tells
+    which.
 
-    The compaction has records of the same keys.  It merged a load whose object is gone, so nothing tells the
-    moment of these sequences; and it took inputs that are newer than the load that it did not take.
+    This happens if the compaction merged a load whose object is gone: then nothing tells when the records of
+    that load were written.  A load is in doubt if it has the same keys, and if an input of the compaction is
+    newer.
     """
     by_id = {c.object: c for c in candidates}
     counted = list(pieces)

@@ -35,9 +35,9 @@ compactions."""
 def select_by_records(
     store: Store, pool_id: str, config: PoolConfig, candidates: list[Candidate]
 ) -> tuple[Selection, tuple[str, ...]]:
-    """Returns what counts after the records were compared where footers say too little.
+    """Decides which objects count.  Where footers are gone, it also compares the records.
 
-    Also returns the objects that only the records told about.
+    Returns the selection, and the objects that count as merged only because their records show it.
     """
     merged: dict[str, set[str]] = {}
     void: set[str] = set()

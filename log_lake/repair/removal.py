@@ -1,9 +1,9 @@
 """Removing a bad transaction or a damaged object from a pool, so that the rest can be read again.
 
-An object that cannot be read, or a delete that cannot be evaluated, stops every scan and compaction that meets it.
-`plan_repair` finds the references and tombstones to remove in the state alone, without reading any data object.
-`repair` removes them in one transaction.  Records are lost by that, and deleted ones may come back; the plan says
-how many.  The objects stay on the store, and older revisions still refer to them.
+An object that cannot be read, or a delete that cannot be evaluated, stops every scan and compaction that needs
+it.  `plan_repair` finds the references and tombstones to remove in the state alone, without reading any data
+object.  `repair` removes them in one transaction.  Records are lost by that, and deleted ones may come back;
+the plan says how many.  The objects stay on the store, and older revisions still refer to them.
 
 Called by `lake repair`.
 """
@@ -91,7 +91,8 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
 
 
 def whole_objects(branch: Branch, plan: RepairPlan, *, among: Sequence[str]) -> list[str]:
-    """Reads the objects; returns those that are undamaged and agree with their references.
+    """Reads those objects of the plan that `among` names.  Returns the ones that are undamaged and agree with
+    their references, so that a repair need not remove them.
 
     Raises Unavailable if the store refuses many of them.
     """
