@@ -84,7 +84,8 @@ def is_maintenance(transaction: Transaction) -> bool:
 def changes_records(transaction: Transaction) -> bool:
     """Whether a transaction adds, hides or restores records: a load, delete, replace, merge, reverted delete.
 
-    If it only removes references, it counts as a compaction: an expiry of whole references, a reverted load.
+    A transaction that only removes references does not count, as a compaction does not: it expired whole
+    references, or reverted a load.
     """
     return any(
         isinstance(a, AddTombstone | PutTombstone | Merge)
@@ -107,7 +108,8 @@ def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[C
 
 
 def check_untouched(change: Change, later: Sequence[Change], touches: Callable[[Action], bool]) -> None:
-    """Raises InvalidInput if a later change restored, or removed again, what the change removed."""
+    """Raises InvalidInput if a later change has an action for which `touches` is true: it restored, or removed
+    again, what the change removed."""
     for one in later:
         if any(touches(action) for action in one.transaction.actions):
             raise InvalidInput(

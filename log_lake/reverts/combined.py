@@ -1,4 +1,5 @@
-"""Decides whether restored records still have a place in age, or a compaction combined older and newer ones; pure.
+"""Decides whether records can be restored, or must not be, because a compaction has combined older records with
+newer ones; pure.
 
 In an append pool each record keeps its own sequence, so every record returns to its place.  In other pools a
 compaction makes one record of all records of a key, with the sequence of the newest:
@@ -42,8 +43,8 @@ def combined_past(
 def _combined(
     change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int, last: int
 ) -> Change | None:
-    """Returns the change that brought a reference whose records were later combined, on both sides of the
-    sequences.
+    """Returns the change that brought a reference in which older and newer records than `first` to `last` were
+    combined; None if there is none.
 
     A reference does not say which older records were combined into it; the inputs of the compactions do.
     """
@@ -75,7 +76,8 @@ def _bringer(later: Sequence[Change], name: Identity) -> Change | None:
 def _dropped(
     change: Change, later: Sequence[Change], newest: PoolState, key_range: KeyRange, first: int
 ) -> Change | None:
-    """The change that may have dropped delete markers which are newer than the sequence."""
+    """Returns the change by which delete markers that are newer than sequence `first` may have been dropped; None
+    if there is none."""
     for one, gone in last_removals(later, newest.branches[change.transaction.branch].snapshot):
         may_hold = [
             r
@@ -90,15 +92,16 @@ def _dropped(
 def is_undo(change: Change) -> bool:
     """Whether the change restored the inputs of a compaction, with the records that the compaction had dropped.
 
-    A compaction has applied deletes up to a later version than its inputs.
+    This shows in the version up to which deletes were applied: a compaction's output has a later one than its
+    inputs.
     """
     outputs = [o.applied for o in change.outputs if isinstance(o, PutReference)]
     return bool(outputs) and max(outputs) < max((r.applied for r in change.removed), default=0)
 
 
 def _kept_markers(change: Change) -> bool:
-    """Whether a compaction certainly kept its delete markers: something that it left may be older than they
-    are."""
+    """Whether a compaction certainly kept its delete markers.  It keeps them if references that it did not merge
+    may have older records, which the markers hide."""
     removed: list[Reference] = change.removed
     if any(isinstance(output, PutReference) for output in change.outputs):
         return False

@@ -1,23 +1,25 @@
 """Reverting a transaction: the actions that take back what it did, on the newest state; pure.
 
-    add_object, put_reference     the reference goes.  If a compaction took it: in an append pool a tombstone for
-                                  exactly its sequences; in other pools, and if the transaction took maintenance
-                                  back, the compaction must be reverted first
-    remove_reference              the reference comes back as it was, unless newer records that hid some of it
-                                  have gone since: then that must be reverted first
-    add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
+    add_object, put_reference     the reference is removed.  If a compaction has merged it: in an append pool a
+                                  tombstone hides exactly its sequences; in other pools, and if the transaction
+                                  reverted maintenance, the compaction must be reverted first
+    remove_reference              the reference comes back as it was.  If newer records hid some of it, and were
+                                  removed since, the change that removed them must be reverted first
+    add_tombstone, put_tombstone  the tombstone is removed.  If a rewriting has applied it, this must be reverted
+                                  first
     remove_tombstone              the tombstone comes back as it was
     put_tombstone of a retired    the tombstone is retired again
     consume of an interval        covered as before, unless it was replaced again since
-    merge                         its references and tombstones go, and the branch counts as not merged again
+    merge                         its references and tombstones are removed, and the branch counts as not merged
+                                  again
 
-What was marked, announced or loaded stays so: a source file or a token that was used once stays used.  Only the
-source files of a merge are given back, so that it can be merged again.  A revert is a transaction like any other,
-and is reverted by the same rules.
+Other effects stay: a reference was marked as searched, a schema is new, a source file or a token was used.
+Only the source files of a merge can be ingested again, so that the branch can be merged again.  A revert is a
+transaction like any other, and is reverted by the same rules.
 
-The revert of an undo must change nothing that is read, like the maintenance that it brings back.  So the deletes
-that were applied must still be there.  In pools that combine records, nothing comes back to a place in age that a
-compaction has combined past since (`reverts.combined`).
+The revert of an undo must change nothing that is read, like the maintenance that it brings back.  So the
+deletes that were applied must still be there.  In pools that combine records, a record cannot return if a
+compaction has since combined an older record with a newer one (`reverts.combined`).
 """
 
 from __future__ import annotations
@@ -115,7 +117,8 @@ def _check_invertible(change: Change, fork: Fork | None) -> None:
 
 
 def _is_forced(change: Change, name: str) -> bool:
-    """Whether the change removed the tombstone because its delete was reverted; not as retired."""
+    """Whether the change removed the tombstone because its delete was reverted, and not because it was
+    retired."""
     actions = change.transaction.actions
     return any(isinstance(a, RemoveTombstone) and a.tombstone == name and a.forced for a in actions)
 
@@ -259,7 +262,11 @@ class _Reverting:
         )
 
     def _back(self, reference: Reference) -> PutReference:
-        """Returns the reference in its old form, unless a delete that hides records of it was retired since."""
+        """Returns the reference in its old form.
+
+        Raises InvalidInput if a later change already restored it, or removed it again.  Raises Conflict if a
+        delete that hides records of it was retired since, or if its records cannot return to their place.
+        """
         check_untouched(
             self.change,
             self.later,
@@ -300,9 +307,10 @@ class _Reverting:
             )
 
     def _check_still_hidden(self, reference: Reference) -> None:
-        """Raises Conflict if records that hid some of a reference's records were removed since the reference was.
+        """Raises Conflict if newer records that hid some of the reference's records were removed after the
+        reference was removed.
 
-        `_check_combined` checks the references that a compaction merged.
+        References that a compaction merged do not count here: `_check_combined` checks these.
         """
         removals = (RemoveReference, AddTombstone)
         only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)

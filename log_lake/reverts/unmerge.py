@@ -30,8 +30,8 @@ class Unmerging:
     newest: PoolState
 
     def unmerge(self, merge: Merge) -> Iterator[SetMerged]:
-        """Yields the action that restores the merged branch's facts from before the merge; nothing if the branch
-        was deleted since."""
+        """Yields the action that gives the merged branch the boundary and the unmerged writes that it had before
+        the merge; nothing if the branch was deleted since."""
         child = self.newest.branches.get(merge.branch)
         if child is None or child.fork is None or child.fork.created > self.change.version:
             return
@@ -39,8 +39,8 @@ class Unmerging:
         yield self._merged_as_before(merge.branch, child, child.fork)
 
     def merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
-        """Yields the action that restores the merged branch's facts from before this change moved its boundary;
-        nothing if the branch was deleted since."""
+        """Yields the action that gives the merged branch the boundary and the unmerged writes that it had before
+        this change moved them; nothing if the branch was deleted since."""
         child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
         if child is None or child.fork is None or before is None or before.fork is None:
             return
