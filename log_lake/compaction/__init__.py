@@ -2,10 +2,10 @@
 
     layout       references as runs, regions and islands
     neighbours   small runs beside each other
-    strategies   which runs are worth merging: one function a file
+    strategies   which runs are worth merging: one function per file
     planner      makes jobs from the claims of a strategy, and limits them by the policy
     jobs         jobs, plans, and the results of jobs
-    gain         the figures of a branch before and after
+    gain         the depth, objects and bytes of a branch before and after
 
 The measure is the depth: how many references overlap at a key, and so must be merged by a reader of that key.
 Jobs of a plan share no input.  Repeated planning comes to an end, because every job leaves fewer references, or

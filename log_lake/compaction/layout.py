@@ -49,10 +49,10 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
 
 
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
-    """Returns the regions, in key order: some key has at least `least` (2 or more) overlapping ranges, and every
-    key half as many.
+    """Returns the regions, in key order.  In each, some key has at least `least` (2 or more) overlapping ranges,
+    and every key has half as many.
 
-    Both references and `taken` count.
+    The ranges are those of the references, and `taken`: the ranges that the outputs of other jobs will have.
     """
     bounds: list[tuple[bytes, bytes]] = []
     depth = deepest = 0

@@ -2,8 +2,8 @@
 
 The planner joins stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
 their low bounds.  Small means less than a quarter of the target size.  A stretch is worth joining if it has at
-least `least` of them; it ends when it is as large as a whole object.  No large object is rewritten for a small
-one beside it, and no stretch crosses a large object.
+least `least` islands or references; it ends when it is as large as a whole object.  No large object is
+rewritten for a small one beside it, and no stretch crosses a large object.
 
 References of a stretch may overlap: loads whose keys follow time overlap a little, but never deeply.  Joining
 makes no key deeper than the deepest key among the references of the plan was.  The proof: if a reference covers
@@ -28,8 +28,8 @@ def joinable(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Stretches of small islands, from islands by key; each stretch fits into one job (`fits`: inputs,
-    bytes)."""
+    """Returns stretches of small islands, from `islands` in key order.  Each stretch fits into one job: `fits`
+    says so from the number of inputs and their bytes."""
     stretches: list[list[Reference]] = []
     stretch: list[Reference] = []
     count = size = 0
@@ -63,8 +63,8 @@ def doubling(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Returns parts of a stretch of small references, by key, that are worth a job; each fits into one job
-    (`fits`: inputs, bytes).
+    """Returns parts of a stretch of small references, by key, that are worth a job.  Each part fits into one job:
+    `fits` says so from the number of inputs and their bytes.
 
     A part has at least twice the size of its largest reference.  Otherwise the object at the end of a pool, to
     which each hour adds a little, would be rewritten each hour.  If a reference is too large for its
@@ -75,7 +75,8 @@ def doubling(
     group: list[Reference] = []
 
     def close(enough: int) -> None:
-        """Takes the group as a part, if it has `enough` references, or shortens it from the left."""
+        """Takes the group as a part, if it has `enough` references and is large enough.  Otherwise shortens it
+        from the left: to begin with its largest reference, or without it."""
         nonlocal group
         largest = max(range(len(group)), key=lambda i: group[i].size)
         if len(group) >= enough and size_of(group) >= 2 * group[largest].size:

@@ -127,7 +127,8 @@ class Planner:
                 self._join(part[len(part) // 2 :])
 
     def _free_stretches(self, references: Sequence[Reference]) -> list[list[Reference]]:
-        """The free small ones of the references, by key, cut where something else begins."""
+        """Returns stretches of the small references that no job takes yet, by key.  A stretch ends at any other
+        reference of the pool."""
         small = {_name(r) for r in self._free(references) if r.size * SMALL < self.policy.target_size}
         stretches: list[list[Reference]] = [[]]
         for reference in self.references:
@@ -199,7 +200,8 @@ class Planner:
         self.jobs.append(CompactionJob(tuple(sorted(inputs, key=lambda r: r.order)), outputs, why))
 
     def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:
-        """The references and those that must be taken with them; incomplete if these are claimed or do not fit."""
+        """Returns the references together with those that must be merged with them.  The result is incomplete if
+        another job has one of the latter, or if they do not fit into a job."""
         inputs = list(references)
         most = max(2, self.policy.max_inputs)
         while more := ages.between(inputs, most=most):  # bounded: it only grows, to `most`

@@ -11,10 +11,11 @@ from lake_core.errors import InvalidInput
 class CompactionPolicy:
     """How a pool is compacted: `strategy` chooses what to merge; the other fields limit it.
 
-    target_size: bytes of an output.  max_inputs, max_bytes: the limits of one job; two references are always
-    allowed, otherwise objects larger than a job could never be merged.  depth: merge if more references than
-    this overlap at a key.  ratio: runs are of similar size, and are merged before the depth requires it, if
-    together they have at least this many times the size of the largest.  window: seconds of the key's time.
+    target_size: bytes of an output. max_inputs, max_bytes: the limits of one job; two references are always
+    allowed, otherwise objects larger than a job could never be merged. depth: merge if more references than
+    this overlap at a key. ratio: runs are of similar size, and are merged before the depth requires it, if
+    together they have at least this many times the size of the largest. window: the length of a time window in
+    seconds, for the strategy `time_window`.
 
     Raises InvalidInput for an impossible limit; `strategies.find_strategy` does so for an unknown strategy.
     """

@@ -45,9 +45,9 @@ def places(bounded: Bounded, points: Sequence[bytes]) -> range:
 
 
 def apart(references: Iterable[Reference], points: Sequence[bytes]) -> list[list[Reference]]:
-    """The references in groups, by key: no two groups have a range in common.
+    """Returns the references in groups, by key: no range has references of two groups.
 
-    Without straddling references a group lies in one range.
+    Without straddling references, each group lies in one range.
     """
     groups: list[list[Reference]] = []
     reach = -1

@@ -1,11 +1,12 @@
 """Depth: where the pool is too deep, reduces the depth to the bound, for the fewest bytes over time.
 
 Candidates are stretches of runs that are neighbours in age.  They are wide enough for the deepest key, and
-wider if another key would stay too deep.  Fewest bytes now is not fewest over time: small runs behind a large
-newer one would stay, and later runs would be merged into that one again and again.  So a stretch is judged by
-what its bytes gain.  If a run of size s becomes part of one of size t, its bytes double log2(t / s) times, and
-with n equal loads no byte can double more than log2(n) times.  Among the stretches whose bytes double at least
-once on average, the cheapest is merged; if there is none, the one whose bytes gain most.
+wider if another key would stay too deep.  The cheapest stretch now is not always the cheapest over time: small
+runs behind a large newer one would stay, and later runs would be merged into that one again and again.  So a
+stretch is judged by how much larger the run becomes in which a byte lies.  If a run of size s becomes part of
+one of size t, each of its bytes counts log2(t / s) doublings; with n equal loads a byte has at most log2(n)
+doublings in all.  If there are stretches with at least one doubling per byte on average, the cheapest of them
+is merged; otherwise the one with the most doublings per byte.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from log_lake.compaction.layout import Run, depth_of, islands
 from log_lake.compaction.planner import ChosenRuns, Planner
 
 WORTH = 1.0
-"""A merge is worth its bytes if a byte doubles at least this often, on average."""
+"""A stretch is worth merging if its bytes have at least this many doublings on average."""
 
 
 def depth(planner: Planner) -> None:

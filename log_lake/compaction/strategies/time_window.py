@@ -3,8 +3,10 @@
 For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed
 one window length after it ends.  Then its references become one run, once.  Late records gather until the depth
 exceeds the policy, or until they are joined as small neighbours.  A window counts as compacted once it holds an
-object that a compaction wrote after the close; ids contain the time.  References that span several windows
-belong to the open ones, so small neighbours are joined only within a window, open or closed.
+object that a compaction wrote after the close; ids contain the time.
+
+A reference that spans several windows is merged with those of the open windows.  Small neighbours are joined
+only if they lie in the same window, open or closed.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Windowed:
-    """The closed windows, and all other references; `within` has the references inside one open window, by
-    window."""
+    """The closed windows; `open`, all other references; and `within`, those of the other references that lie in a
+    single open window, by window."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
