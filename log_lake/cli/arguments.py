@@ -15,7 +15,7 @@ RECORD_FORMATS = (*FILE_FORMATS, "table")
 
 
 def add_on_missing(parser: ArgumentParser) -> None:
-    """`--on-missing`: what to do if a vacuum took objects of the revision."""
+    """Adds `--on-missing`: what a read does if a vacuum has deleted objects of its revision."""
     parser.add_argument(
         "--on-missing",
         choices=("fail", "warn"),
@@ -25,7 +25,7 @@ def add_on_missing(parser: ArgumentParser) -> None:
 
 
 def add_lease(parser: ArgumentParser) -> None:
-    """`--lease`: no vacuum deletes the objects that are being read."""
+    """Adds `--lease`: while the command reads, no vacuum deletes the objects that it needs."""
     parser.add_argument(
         "--lease",
         action="store_true",
@@ -34,7 +34,7 @@ def add_lease(parser: ArgumentParser) -> None:
 
 
 def add_at(parser: _ActionsContainer) -> None:
-    """`--at`: the revision to read."""
+    """Adds `--at`: the revision to read."""
     parser.add_argument(
         "--at",
         default="main",
@@ -44,26 +44,28 @@ def add_at(parser: _ActionsContainer) -> None:
 
 
 def add_branch(parser: ArgumentParser) -> None:
-    """`--branch` and `--in`: where a command writes."""
+    """Adds `--branch` and `--in`: the branch, or the transaction over several pools, in which a command
+    writes."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--branch", default="main", metavar="B", help="default: main")
     add_in(place, "write in this transaction over several pools (lake begin)")
 
 
 def add_at_or_in(parser: ArgumentParser) -> None:
-    """`--at` and `--in`: what a command reads."""
+    """Adds `--at` and `--in`: the revision that a command reads, or the transaction over several pools in which it
+    reads."""
     place = parser.add_mutually_exclusive_group()
     add_at(place)
     add_in(place, "read what this transaction over several pools sees")
 
 
 def add_in(place: _ActionsContainer, help: str) -> None:
-    """`--in`: a transaction over several pools."""
+    """Adds `--in`: a transaction over several pools."""
     place.add_argument("--in", dest="in_", metavar="ID", help=help)
 
 
 def add_files(parser: ArgumentParser) -> None:
-    """`--files`: what SQL reads beside pools."""
+    """Adds `--files`: files that SQL may read beside pools."""
     parser.add_argument(
         "--files",
         action="append",
@@ -74,7 +76,7 @@ def add_files(parser: ArgumentParser) -> None:
 
 
 def add_range(parser: ArgumentParser) -> None:
-    """`--from` and `--to`: a range of keys."""
+    """Adds `--from` and `--to`: a range of keys."""
     parser.add_argument(
         "--from",
         dest="from_",
@@ -85,12 +87,12 @@ def add_range(parser: ArgumentParser) -> None:
 
 
 def add_where(parser: ArgumentParser) -> None:
-    """`--where`: a condition."""
+    """Adds `--where`: a condition."""
     parser.add_argument("--where", metavar="COND", help="a condition: \"tailnum = 'N14228' and delay > 15\"")
 
 
 def add_output(parser: ArgumentParser) -> None:
-    """`--format` and `-o`: how and where to print records."""
+    """Adds `--format` and `-o`: how and where to print records."""
     parser.add_argument("--format", choices=RECORD_FORMATS, help="default: json, or table on a terminal")
     parser.add_argument(
         "-o",
@@ -102,7 +104,7 @@ def add_output(parser: ArgumentParser) -> None:
 
 
 def duration(text: str) -> float:
-    """The type of an argument: seconds, of a text such as `30d`."""
+    """Reads a text such as `30d` as seconds; the type of an argument."""
     try:
         return setting_types.duration(text)
     except ValueError as error:
@@ -110,14 +112,14 @@ def duration(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """The type of an argument: a TCP port; 0 is any free one."""
+    """Reads a TCP port (0: any free one); the type of an argument."""
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65_535):
         raise ArgumentTypeError(f"{text!r} is no port: use a number from 0 to 65535 (inclusive)")
     return int(text)
 
 
 def count(text: str) -> int:
-    """The type of an argument: a whole number."""
+    """Reads a whole number; the type of an argument."""
     if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{text!r} is not a whole number")
     digits = text.lstrip("0")
@@ -125,7 +127,7 @@ def count(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """The type of an argument: a number of bytes."""
+    """Reads a number of bytes; the type of an argument."""
     try:
         return setting_types.size_of(text)
     except ValueError as error:
@@ -133,7 +135,7 @@ def size(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """The type of an argument: a whole number of at least 1."""
+    """Reads a whole number of at least 1; the type of an argument."""
     if not (number := count(text)):
         raise ArgumentTypeError(f"{text!r} is too small: use 1 or more")
     return number

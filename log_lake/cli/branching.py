@@ -52,7 +52,8 @@ def branch(args: Namespace) -> None:
 
 
 def _shown_branch(row: dict[str, Any]) -> dict[str, Any]:
-    """The row for people: the records that readers see, in words."""
+    """Returns the row of a branch for people: the number of records that readers see becomes a text, such as `at
+    most 27`."""
     text = LiveCount(row["records"], row["is_exact"], row["stored"]).text
     return {
         name: text if name == "records" else value
@@ -136,7 +137,8 @@ def tag(args: Namespace) -> None:
 
 
 def _tag_all(args: Namespace) -> None:
-    """Set a tag on every pool, or delete it there; the first name of the command is the tag's."""
+    """Sets a tag on every pool, or deletes it there.  The first name on the command line, `args.pool`, is the
+    tag's."""
     if args.name is not None or args.at is not None or (args.pool is None) == (args.delete is None):
         raise InvalidInput(
             "tag --all: name the tag to set, or the one to delete with -d NAME; no pool, no --at"
@@ -178,7 +180,7 @@ def _expiry(text: str, *, now: float) -> float:
 
 
 def tags(args: Namespace) -> None:
-    """Tags of a pool, or of all."""
+    """Print the tags of a pool, or of all pools."""
     lake = open_lake(args)
     if args.pool:
         rows, each = _tags_of(lake.pool(args.pool), with_cost=args.cost), EachPool()

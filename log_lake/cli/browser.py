@@ -36,7 +36,7 @@ def opener() -> Iterator[Callable[[str], None]]:
 
 
 def leading_to(address: str) -> str:
-    """A page that opens the address."""
+    """Returns an HTML page that leads a browser to the address."""
     shown = html.escape(address)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'

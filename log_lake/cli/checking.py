@@ -137,7 +137,10 @@ def _looked_at(counts: Counter[str], *, data: bool, content: bool) -> str:
 
 @contextmanager
 def _counting() -> Iterator[Callable[[str, int], None]]:
-    """On a terminal: the current check, its progress, and its duration."""
+    """Shows on a terminal what is being checked, how many of it, and for how long.
+
+    Yields the function to call with the name of the checked things and how many more were checked.
+    """
     with Progress(
         TextColumn("{task.description}"),
         TextColumn("{task.completed:,.0f}"),

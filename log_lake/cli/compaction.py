@@ -15,7 +15,8 @@ from log_lake.console.output import print_json, say
 
 
 def compact(args: Namespace) -> None:
-    """Plan by the pool's policy, run the jobs, one after another or in processes; each is one transaction."""
+    """Plan by the pool's policy, and run the jobs, one after another or in processes; each job is one
+    transaction."""
     lake = open_lake(args)
     plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
     pool = lake.pool(args.pool)

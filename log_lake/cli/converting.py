@@ -52,7 +52,8 @@ from log_lake.settings.settings import check_settings
 from log_lake.zng.zst.writer import ZstWriter
 
 _NO_FIELD = "_no_field"
-"""Stands in records without any field, so that a table of them has rows; it is left out of the result."""
+"""The name of a column that is added to records without any field, because a table without columns has no rows.
+The result does not have it."""
 
 
 def convert(args: Namespace) -> None:
@@ -211,7 +212,7 @@ def _without_stand_in(schema: pa.Schema) -> pa.Schema:
 
 
 def _seen(tables: Iterable[pa.Table], schemas: list[pa.Schema]) -> Iterator[pa.Table]:
-    """The tables; the schema of those so far is the one element of the list."""
+    """Yields the tables unchanged.  After each, `schemas[0]` is the united schema of those so far."""
     for table in tables:
         schemas[0] = unite_schemas([schemas[0], table.schema])
         yield table

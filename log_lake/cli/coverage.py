@@ -56,7 +56,8 @@ def coverage(args: Namespace) -> None:
 
 
 def _rows(branch: Coverage) -> Iterator[dict[str, Any]]:
-    """A row for neighbours with the same state that follow one another."""
+    """Yields one row for each run of intervals that follow one another without a gap and have the same
+    state."""
     for state, ones in branch.spans:
         first = 0
         for at, one in enumerate(ones, 1):

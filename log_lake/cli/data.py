@@ -131,7 +131,10 @@ def _summary(preview: Preview, pool_name: str) -> str:
 
 
 def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:
-    """Print the result of a load or a replace, for people or for programs; `verb` says it."""
+    """Print the result of a load or a replace, for people or for programs.
+
+    `verb`: the word for what was done, such as "loaded" or "replaced".
+    """
     if as_json:
         left_out = ("removed", "removed_is_exact") if result.removed is None else ()
         print_json({name: value for name, value in vars(result).items() if name not in left_out})
@@ -171,7 +174,7 @@ def range_text(args: Namespace) -> RangeText:
 
 
 def scan(args: Namespace) -> None:
-    """Records of a key range, or of a list of ranges, in key order."""
+    """Print the records of a key range, or of a list of ranges, in key order."""
     format = _format(args)
     if args.ranges is not None and (args.from_ is not None or args.to is not None):
         raise InvalidInput("--ranges says which keys; leave out --from and --to")
@@ -216,7 +219,7 @@ def explain_scan(view: View, plan: ScanPlan, *, jobs: int, as_json: bool) -> Non
 
 
 def _ranges(path: str, view: View) -> list[KeyRange]:
-    """The ranges of a file; `-`: of standard input."""
+    """Reads the ranges of keys from a file; `-` is standard input."""
     name = "standard input" if path == "-" else path
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
@@ -228,7 +231,7 @@ def _ranges(path: str, view: View) -> list[KeyRange]:
 
 
 def _opened(args: Namespace) -> AbstractContextManager[View]:
-    """The revision that is read; with --lease held against every vacuum."""
+    """Opens the revision to read.  With `--lease`, a lease keeps every vacuum from its objects meanwhile."""
     lake = open_lake(args)
     pool, at = lake.pool(args.pool), _revision(lake, args)
     if args.lease:
@@ -243,7 +246,7 @@ def _revision(lake: Lake, args: Namespace) -> str:
 
 
 def get(args: Namespace) -> None:
-    """The records of one key."""
+    """Print the records of one key."""
     lake = open_lake(args)
     view = lake.pool(args.pool).at(_revision(lake, args), on_missing=args.on_missing)
     format = _format(args)
@@ -257,7 +260,7 @@ def get(args: Namespace) -> None:
 
 
 def sql(args: Namespace) -> None:
-    """SQL over pools."""
+    """Print the result of a SELECT over pools, or run a statement that changes a pool."""
     from log_lake.sql_writes import is_write  # SQL doubles the start of every other command
 
     if is_write(args.sql):
@@ -282,7 +285,7 @@ def sql(args: Namespace) -> None:
 
 
 def _change(args: Namespace) -> None:
-    """A statement that changes a pool, or creates one."""
+    """Runs a SQL statement that changes a pool, or creates one, and prints what it did."""
     from log_lake.sql_writes import execute
 
     unread = {
@@ -339,7 +342,8 @@ def _format(args: Namespace) -> str:
 
 
 def _without_format(output: str) -> str:
-    """JSON for a name without an ending, as of a pipe.  Raises InvalidInput for an unknown ending."""
+    """Returns `json` for an output whose name has no ending, such as a pipe.  Raises InvalidInput for an unknown
+    ending."""
     ending = os.path.splitext(output)[1]
     if ending:
         raise InvalidInput(

@@ -69,7 +69,7 @@ def replace(args: Namespace) -> None:
 
 
 def drop_range(args: Namespace) -> None:
-    """A replace by nothing."""
+    """Remove all records of a range, in one transaction: a replace that brings no new records."""
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args), count=True)
     if args.json:

@@ -17,7 +17,8 @@ from log_lake.doctor.health_finding import HealthFinding, LakeHealth, PoolHealth
 def doctor(args: Namespace) -> int:
     """Print findings, worst first, and how many pools are well; returns the verdict as the exit status.
 
-    Raises what reading the list of pools raises: then nothing was seen, and the status is the error's own.
+    Raises what reading the list of pools raises.  Then there is no verdict, and the exit status is that of the
+    error.
     """
     health = examine(open_lake(args), args.pools, anew=args.anew)
     with contextlib.suppress(BrokenPipeError):  # the status is the verdict, also if the reader has gone
@@ -47,7 +48,8 @@ def _row(one: HealthFinding) -> dict[str, Any]:
 
 
 def _summary(health: LakeHealth) -> str:
-    """How many pools have which verdict, and how many of them were not looked at anew."""
+    """Returns how many pools have which verdict, in words.  Also says for how many of them an earlier verdict
+    counts, because nothing was written since."""
     counts = health.counts()
     parts = [f"{counts[verdict]:,} {verdict.word}" for verdict in reversed(Verdict) if counts[verdict]]
     earlier = [pool.seen for pool in health.pools if pool.seen < health.now]

@@ -36,9 +36,10 @@ class EachPool:
             self.failures[pool] = error
 
     def check(self) -> None:
-        """Raises Corrupt if a pool is damaged, otherwise NotFound if one was dropped; the message has the first.
+        """Raises Corrupt if a pool is damaged, otherwise NotFound if a pool cannot be read for another reason.
 
-        If it is the only one and its error names it, it raises that error.
+        The message counts the pools and gives the error of the first one.  If only one pool failed, and its
+        error names it, that error is raised itself.
         """
         if not self.failures:
             return

@@ -83,7 +83,7 @@ def _report(done: Receipt, args: Namespace) -> None:
 
 
 def receipt_page(done: Receipt) -> Iterator[str]:
-    """The receipt as a person reads it, a line a fact; `-o FILE` and `--json` have all of it."""
+    """Yields the receipt as a person reads it, one fact per line; `-o FILE` and `--json` have all of it."""
     pool = f"{done.pool}.{done.sub_pool}" if done.sub_pool else done.pool
     facts = {
         "erasure": done.id,
@@ -119,7 +119,7 @@ def _print_sighting(sighting: Sighting, args: Namespace, *, met: int | None) -> 
 
 
 def erasures(args: Namespace) -> None:
-    """Erasures of a pool, or of all, oldest first."""
+    """Print the erasures of a pool, or of all pools, oldest first."""
     lake = Lake.open(args.lake)
     rows: list[dict[str, Any]] = []
     each = EachPool()

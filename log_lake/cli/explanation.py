@@ -78,7 +78,8 @@ def tell(
     *,
     key: PoolKey,
 ) -> list[str]:
-    """The explanation in lines: a heading, a paragraph a version from old to new, then the deletes in the range."""
+    """Returns the explanation in lines: a heading, one paragraph per version from old to new, then the deletes in
+    the range."""
     answer = sum(v.fate in ("visible", "combined") for v in versions)
     heading = (
         f"{pool_name} at version {revision:,}: {counted(len(versions), 'stored version')}, {answer:,} of them in "

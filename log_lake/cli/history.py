@@ -27,7 +27,7 @@ WHOLE = ("transaction_id", "time", "branch", "token")
 
 
 def log(args: Namespace) -> None:
-    """Transactions newest first."""
+    """Print the transactions, newest first."""
     pool = open_lake(args).pool(args.pool)
     transactions = islice(pool.log(branch=args.branch), args.limit)
     if args.json:
@@ -83,14 +83,14 @@ def _begins(pool: Pool) -> str:
 
 
 def inspect(args: Namespace) -> None:
-    """Any object of the lake as JSON: a field a line, with --json on one line."""
+    """Print any object of the lake as JSON: one field per line, or with --json all on one line."""
     print_json(inspect_object(open_lake(args).store, args.name), indented=not args.json)
 
 
 def _iso_time(microseconds: int) -> str:
-    """A time in microseconds since 1970 with all its digits: `2026-11-20T12:00:00.000001Z`.
+    """Returns a time, given in microseconds since 1970, with all its digits: `2026-11-20T12:00:00.000001Z`.
 
-    As `human_time` if it is outside the years 1 to 9999.
+    Outside of the years 1 to 9999, ISO 8601 cannot express it; then it returns what `human_time` returns.
     """
     try:
         moment = dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC)

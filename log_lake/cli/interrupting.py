@@ -1,4 +1,4 @@
-"""A server's end by a signal, for the commands that run until they are interrupted."""
+"""Lets SIGTERM end the commands that run until they are interrupted, such as servers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from log_lake.console.output import print_json, print_table
 
 
 def jobs(args: Namespace) -> None:
-    """Jobs of all pools, or of one, newest first.  Raises NotFound for a pool without jobs that does not exist."""
+    """Print the jobs of all pools, or of one, newest first.  Raises NotFound for a pool without jobs that does not
+    exist."""
     lake = open_lake(args)
     listed = list_jobs(
         lake,
@@ -50,7 +51,7 @@ def _pool(job: Job) -> str:
 
 
 def _text(name: str, value: int) -> str:
-    """A figure; sizes are bytes."""
+    """Returns a figure of a job as text; if its name says that it is a size, as bytes with a unit."""
     return human_size(value) if "size" in name.split("_") or name == "freed" else f"{value:,}"
 
 

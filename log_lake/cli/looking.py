@@ -21,7 +21,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def head(args: Namespace) -> None:
-    """The first records of a pool, as a table unless another format is asked for."""
+    """Print the first records of a pool, as a table unless the user asks for another format."""
     view = open_lake(args).pool(args.pool).at(args.at)
     plan = view.plan()
     format = "json" if args.json else args.format or "table"
@@ -29,7 +29,7 @@ def head(args: Namespace) -> None:
 
 
 def describe(args: Namespace) -> None:
-    """A line for each field of a pool."""
+    """Print a summary of the records, with one line for each field."""
     description = describe_fields(open_lake(args).pool(args.pool).at(args.at), limit=args.limit)
     if args.json:
         for one in description.fields:
@@ -65,13 +65,13 @@ def _shown(one: FieldDescription) -> dict[str, Any]:
 
 
 def bars(counts: tuple[int, ...]) -> str:
-    """A histogram as text: a letter a bar, blank for none; the highest is full."""
+    """Returns a histogram as text: one letter per count, blank for 0; the highest bar fills its letter."""
     most = max(counts, default=0)
     return "".join(_BARS[-(-count * len(_BARS) // most) - 1] if count else " " for count in counts)
 
 
 def du(args: Namespace) -> None:
-    """The bytes of each pool on the store: one listing a pool."""
+    """Print the bytes of each pool on the store; this costs one listing per pool."""
     lake = open_lake(args)
     each, rows = EachPool(), list[dict[str, Any]]()
     for name in args.pools or [pool.name for pool in lake.pools()]:
@@ -95,7 +95,8 @@ _SIZES = ("current", "removed", "other", "journal", "total")
 
 
 def _sizes(lake: Lake, name: str) -> dict[str, Any]:
-    """What a pool takes: objects that `main` reads, objects that may come back, other data, the journal, all."""
+    """Returns the bytes of a pool on the store: objects that `main` reads, removed objects that can be restored,
+    the journal, everything else, and the total."""
     pool = lake.pool(name)
     # what a clone reads in other folders takes room there
     current = sum({r.object: r.size for r in pool.at().references if not home_of(r.object)}.values())

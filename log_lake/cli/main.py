@@ -1,9 +1,8 @@
 """The entry point of the `lake` command: arguments in, exit status out.
 
-Exit status: 0 done; 2 usage; otherwise the error's own (`errors`); 1 anything else.  `lake doctor` also answers
-with 1 and 2, its verdicts (decision 351).  An error is one line; only an
-error in SQL has more, which show the place.  A command's module is imported when the command runs, so that
-`lake --help` answers at once.
+Exit status: 0 done; 2 usage; otherwise the error's own (`errors`); 1 for any other error.  `lake doctor` also
+answers with 1 and 2, its verdicts (decision 351).  An error is one line; only an error in SQL has more, which
+show the place.  A command's module is imported when the command runs, so that `lake --help` answers at once.
 """
 
 from __future__ import annotations
@@ -27,7 +26,11 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status.  Without `argv` the process is the command's own."""
+    """Run one command; returns the exit status.
+
+    Without `argv` it reads the arguments of the process, and then changes the process too: pandas cannot be
+    imported.
+    """
     if argv is None:
         sys.meta_path.insert(0, _NoPandas())
     open_missing()
@@ -51,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(argv: Sequence[str] | None, message: str, *, kind: str, status: int) -> None:
-    """Say the error on standard error; with --json as JSON."""
+    """Print the error on standard error; with --json as JSON."""
     if wants_json(sys.argv[1:] if argv is None else argv):
         print_message(json_error(message, kind=kind, status=status))
     else:

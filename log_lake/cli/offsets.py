@@ -1,4 +1,5 @@
-"""`lake offsets`: where a pool goes on in its topics of Kafka, and how a person sets it."""
+"""`lake offsets`: the offsets from which a pool continues to read its topics of Kafka, and how a person sets
+them."""
 
 from __future__ import annotations
 

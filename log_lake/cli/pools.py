@@ -152,7 +152,7 @@ def ls(args: Namespace) -> None:
 
 
 def _rows(lake: Lake, config: PoolConfig) -> list[dict[str, Any]]:
-    """A row of the pool, and one of each of its sub-pools."""
+    """Returns one row for the pool, and one for each of its sub-pools."""
     view = lake.pool(config.name).at()
     rows = [_row(config.name, str(view.key), config.kind, view=view)]
     for sub_pool in view.state.branches[view.branch].snapshot.sub_pools():
@@ -291,9 +291,10 @@ def show(args: Namespace) -> None:
 
 
 def _published(pool: Pool, view: View) -> Lag | LakeError | None:
-    """The Iceberg table of the view's branch, at the place of the setting or beside the pool's objects.
+    """Returns the lag of the Iceberg table of the view's branch; None if there is no table.
 
-    If the table cannot be read, everything else is still shown.
+    It looks where the setting `publish.iceberg` says, or beside the pool's objects.  If the table cannot be
+    read, it returns the error, so that everything else is still shown.
     """
     try:
         return publication(pool, branch=view.branch, to=pool.settings["publish.iceberg"] or BESIDE)
@@ -328,7 +329,10 @@ def set_(args: Namespace) -> None:
 
 
 def drop(args: Namespace) -> None:
-    """Remove a pool from the list; with a range, remove the records in it.  An id names a folder without a pool."""
+    """Remove a pool from the list; with a range, remove the records in it.
+
+    The id of a folder that is not in the list of pools gives up that folder.
+    """
     lake = open_lake(args)
     if args.branch is not None and args.from_ is None and args.to is None:
         raise InvalidInput(

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Processes:
-    """Processes that do one unit at a time each."""
+    """Workers that are processes; each does one unit at a time."""
 
     context: Context
     executor: ProcessPoolExecutor
@@ -36,7 +36,8 @@ class Processes:
 
     @property
     def at_once(self) -> int:
-        """As many threads as there are processes: each waits for the units of one job."""
+        """How many jobs may run at once: one per process.  For each, a thread waits for the units of the
+        job."""
         return self.size
 
     def map(
@@ -55,7 +56,7 @@ class Processes:
 
 @contextmanager
 def processes(context: Context, count: int) -> Iterator[Workers]:
-    """Workers that are `count` processes; this process, if that is 1."""
+    """Yields workers that are `count` processes; for 1, this process itself does the work."""
     if count == 1:
         yield Here.of(context)
         return
@@ -67,6 +68,7 @@ def processes(context: Context, count: int) -> Iterator[Workers]:
 
 
 def _done(store: Address, do: Callable[[Worker, U], R], unit: U) -> tuple[R, Counts]:
-    """In a process: the result of a unit, and what its store was asked for."""
+    """Does a unit in a process of its own.  Returns its result, and the requests and bytes that it cost, for the
+    meter of the process that waits."""
     worker = Worker(lambda: guarded(open_store(store)), IdSource().new)
     return do(worker, unit), worker.counted()

@@ -1,7 +1,8 @@
 """`lake shell`: a prompt for SQL over pools, made of Python's own `cmd`.
 
-Each statement is one SELECT on a connection of its own, locked as that of `lake query` (docs/trust.md).  It ends
-with a semicolon; a line may have several.  Arrow keys and history come from readline, if Python has it.
+Each statement is one SELECT, on a connection of its own that is as restricted as that of `lake query`
+(docs/trust.md).  It ends with a semicolon; a line may have several.  Arrow keys and history come from readline,
+if Python has it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from log_lake.lake.open_transactions import TransactionRow
 
 
 def begin(args: Namespace) -> None:
-    """Begin a transaction; its id is all of standard output."""
+    """Begin a transaction.  Prints its id alone, so that a script can keep it in a variable."""
     lake = open_lake(args)
     tx = lake.transaction(token=args.token or "", message=args.message, open_for=args.open_for)
     if args.json:
@@ -60,7 +60,7 @@ def transactions(args: Namespace) -> None:
 
 
 def _shown(row: TransactionRow) -> dict[str, Any]:
-    """The row for people."""
+    """Returns the row of a transaction for people."""
     times = {"since": row.begun, "until": row.expires}
     return {
         "id": row.id,
@@ -74,9 +74,10 @@ def _shown(row: TransactionRow) -> dict[str, Any]:
 
 
 def branch_to_write(lake: Lake, args: Namespace, *, to_delete: bool = False, dry_run: bool = False) -> Branch:
-    """The branch that `--branch` names, or that of the transaction which `--in` names; it joins the pool.
+    """Returns the branch that `--branch` names, or the branch of the transaction that `--in` names; the
+    transaction then joins the pool.
 
-    A dry run joins nothing.  Raises NotFound, Conflict, InvalidInput.
+    In a dry run it joins no pool.  Raises NotFound, Conflict, InvalidInput.
     """
     if args.in_ is None:
         return lake.pool(args.pool).branch(args.branch, to_delete=to_delete)

@@ -122,7 +122,7 @@ def _vacuum_dropped(args: Namespace) -> None:
 
 
 def leases(args: Namespace) -> None:
-    """Leases of a pool, or of all."""
+    """Print the leases of a pool, or of all pools."""
     lake = Lake.open(args.lake)
     rows: list[dict[str, Any]] = []
     each = EachPool()

@@ -22,7 +22,7 @@ DIFFERENT = 1
 class Verified:
     """One side of a comparison: the name that the user gave, its version, and its content.
 
-    `read`: its records were read; otherwise the stored sums told the content.
+    `read`: whether its records were read; otherwise the stored sums gave the content.
     """
 
     name: str

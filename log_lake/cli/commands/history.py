@@ -1,4 +1,4 @@
-"""Transactions, branches and tags."""
+"""The commands about transactions, branches and tags."""
 
 from __future__ import annotations
 

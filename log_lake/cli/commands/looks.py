@@ -1,4 +1,5 @@
-"""A look around: first records, a summary of fields, sizes, a prompt for SQL, the web view."""
+"""The commands to look around in a lake: first records, a summary of fields, sizes, a prompt for SQL, the web
+view."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from log_lake.cli.arguments import RECORD_FORMATS, add_at, add_files, port, posi
 from log_lake.cli.command import Command, Writes
 
 LOOKED_AT = 1_000_000
-"""Records that `lake describe` looks at unless it is given another number: a second's work for narrow records."""
+"""How many records `lake describe` reads if the user names no number: a second's work if records are narrow."""
 
 
 def _head(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The lake and its pools: made, listed, shown, changed, described by a file, dropped."""
+"""The commands that make, list, show, change and drop a lake's pools, or set them up from a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records: loaded, converted, read, deleted, replaced, explained."""
+"""The commands that load, convert, read, delete, replace and explain records."""
 
 from __future__ import annotations
 

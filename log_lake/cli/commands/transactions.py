@@ -1,4 +1,4 @@
-"""Transactions over several pools."""
+"""The commands about transactions over several pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that keep a pool fast and small, and publish it."""
+"""The commands that keep a pool fast and small, and that publish it."""
 
 from __future__ import annotations
 
