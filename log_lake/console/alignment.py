@@ -16,7 +16,8 @@ NARROWEST = 12
 
 
 def fit(widths: Sequence[int], total: int, *, whole: Collection[int] = ()) -> list[int]:
-    """The columns' widths within `total` letters; fewer than `widths` if the last columns do not fit.
+    """Returns the widths of the columns, cut so that a line has at most `total` letters.  If the last columns do
+    not fit even so, the result has fewer widths.
 
     Columns in `whole`, by their numbers, are never cut.
     """

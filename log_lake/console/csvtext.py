@@ -22,7 +22,7 @@ def csv_header(names: Sequence[str]) -> bytes:
 
 
 def csv_lines(table: pa.Table) -> pa.ChunkedArray:
-    """One line a record."""
+    """Returns one line of CSV per record."""
     lines = []
     for batch in table.to_batches():
         cells = [_cells(column, field) for field, column in zip(batch.schema, batch.columns, strict=True)]

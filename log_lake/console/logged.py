@@ -26,7 +26,8 @@ class LineFormatter(logging.Formatter):
 
 
 def log_to_stderr(*packages: str) -> None:
-    """Log to standard error, a message a line: warnings of all libraries, and what these packages decide."""
+    """Log to standard error, one message per line: warnings of all libraries, and what these packages
+    decide."""
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter("%(message)s"))
     logging.basicConfig(handlers=[handler])
@@ -42,5 +43,5 @@ def error_text(error: LakeError) -> str:
 
 
 def say_error(what: str, error: LakeError) -> None:
-    """Print the error behind `what` failed, as a line on standard error."""
+    """Print `WHAT: ERROR` as one line on standard error; `what` is the thing that failed."""
     print_message(f"{what}: {error_text(error)}\n")

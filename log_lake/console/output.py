@@ -36,7 +36,7 @@ _BY_ENDING = {
 }
 _COMPRESSED = (".zst", ".zstd", ".gz", ".bz2", ".xz")
 ENDINGS = (*_JSON, *_BY_ENDING)
-"""The endings of names that tell a format."""
+"""The endings of file names that say a format."""
 
 VALUES = ("zng", "zst", "zson")
 """Formats in which each record has a type of its own."""
@@ -57,7 +57,7 @@ def json_of(value: Any) -> str:
 
 
 def print_json(value: Any, *, indented: bool = False) -> None:
-    """Prints one JSON value on one line; `indented` for people, a field a line."""
+    """Prints one JSON value on one line; `indented` for people, with one field per line."""
     text = json_of(value)
     whole = (msgspec.json.format(text, indent=2) if indented else text) + "\n"
     print_text(_shown(whole) if sys.stdout.isatty() else whole)
@@ -105,7 +105,7 @@ def print_table(
 
 
 def _is_wider(rows: list[dict[str, Any]], total: int) -> bool:
-    """Whether lines with all of every column are longer than `total` letters."""
+    """Whether the lines are longer than `total` letters if no column is cut."""
     widths = [max(len(name), *(len(_cell(row[name])) for row in rows)) for name in rows[0]]
     return sum(widths) + len(GAP) * (len(widths) - 1) > total
 
@@ -180,7 +180,8 @@ def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str,
 
 
 class _Shown:
-    """A terminal that gets whole lines of text: what would steer it is escaped, as in tables."""
+    """A terminal that gets whole lines of text.  Characters that could control the terminal are escaped, as in
+    tables."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -191,7 +192,8 @@ class _Shown:
 
 
 def _shown(lines: str) -> str:
-    """The lines with escapes that JSON, ZSON and people understand."""
+    """Returns the lines with control characters escaped, in a form that readers of JSON and ZSON, and people,
+    understand."""
     return "\n".join(printable(line.rstrip("\r")) for line in lines.split("\n"))
 
 

@@ -1,7 +1,7 @@
 """The command's parser: argparse without abbreviations, with one line for a mistake and the nearest name.
 
-An abbreviation that works today (`--tok`) would mean another option, or none, once a new option begins alike.  So
-options are written out, and for a mistyped one the error names the nearest.
+An abbreviation that works today (`--tok`) would no longer be clear once another option begins with the same
+letters.  So options are written out, and for a mistyped one the error names the nearest.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ _FILES = ("files", "output")
 
 def check_text(args: argparse.Namespace) -> None:
     """Raises InvalidInput for an argument that is not UTF-8, because names, keys and texts are stored as UTF-8.
-
-    Also for an empty name of a revision, a branch or a tag.
-    """
+    Raises it too for an empty name of a revision, a branch or a tag."""
     for name, value in vars(args).items():
         option = name.removeprefix("asked_")  # of lake-agent
         if option in _REVISIONS and value == "":
@@ -119,7 +117,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _listed(name: str, text: str) -> list[str]:
-    """A command of the help, within the terminal's width."""
+    """Returns the lines of the help for one command, wrapped to the terminal's width."""
     width = max(shutil.get_terminal_size().columns - 2 - _NAMES_WIDTH - 2, 20)
     first, *more = textwrap.wrap(text, width) or [""]
     return [f"{name:{_NAMES_WIDTH}}{first}".rstrip(), *(" " * _NAMES_WIDTH + line for line in more)]

@@ -50,7 +50,7 @@ def shown_progress(
 
 @contextmanager
 def shown_reading(sizes: Mapping[str, float], what: str) -> Iterator[Callable[[str, float], None]]:
-    """A bar of the bytes read of files, by name.
+    """Shows a bar of the bytes that were read of these files; `sizes` has their sizes by name.
 
     A file counts no more than its size, however often parts of it are read.
     """

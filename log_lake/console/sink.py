@@ -1,7 +1,7 @@
 """Outputs for results: standard output, a file, a device or a pipe; and their failures (decision 47).
 
-A file gets its name only when it is complete; until then an existing file keeps it.  A device or a pipe is
-written to directly.  All text is UTF-8 in every locale, because programs read it.
+A file gets its name only when it is complete; until then, an older file of that name stays.  A device or a pipe
+is written to directly.  All text is UTF-8 in every locale, because programs read it.
 
 An output that cannot be opened is InvalidInput.  If it accepts no more (a full disk), that is `OutputFailed`.
 If its reader ends early, that is no error: BrokenPipeError ends the command quietly (`main`).
@@ -59,7 +59,7 @@ def failing_as_output(name: str, lost: str) -> Iterator[None]:
 
 
 def print_text(text: str) -> None:
-    """Text to standard output; raises OutputFailed."""
+    """Prints text to standard output.  Raises OutputFailed if that accepts no more."""
     with failing_as_output(STDOUT, _NOT_WHOLE):
         if hasattr(sys.stdout, "buffer"):
             sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
@@ -150,9 +150,10 @@ def _is_special(path: str) -> bool:
 
 
 def _beside(path: str, *, private: bool) -> IO[bytes]:
-    """A new file in the folder of `path`, which may be a link; with the rights of the file that it will replace.
+    """Opens a new file in the folder of `path`, or of the file to which `path` links.  It gets the rights of the
+    file that it will replace.
 
-    A `private` file has those of its owner alone, whatever it replaces.
+    If it is `private`, only its owner may read and write it, whatever the other file allows.
     """
     target = os.path.realpath(path)
     try:

@@ -65,7 +65,7 @@ def untyped(schema: pa.Schema, format: str) -> list[str]:
 
 
 def _is_plain(field: pa.Field) -> bool:
-    """Whether JSON has the type: a reader infers it again."""
+    """Whether a reader of JSON infers this type from the written value, so that JSON keeps the type."""
     if is_json(field):
         return True
     if ZNG_MARK in (field.metadata or {}):
