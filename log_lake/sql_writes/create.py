@@ -1,8 +1,8 @@
 """Runs a CREATE TABLE ... AS: a new pool that holds the records of a query.
 
-The pool is listed last, as that of a rekey: until then no program sees it, so a process that is killed leaves no
-half of it, only a folder that `lake fsck` names.  A token lies in the new pool, so the same statement again finds
-its first commit there.  Called by `run`.
+The pool is listed last, as a rekeyed pool is: until then no program sees it.  So a process that is killed
+leaves only a folder, which `lake fsck` names, and no incomplete pool.  The token is stored in the new pool, so
+the same statement again finds its first commit there.  Called by `run`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from log_lake.system_tables.stopping import QueryStop
 
 @dataclass(frozen=True)
 class CreateAsked:
-    """A CREATE TABLE ... AS, and what is asked beside it."""
+    """A CREATE TABLE ... AS with the arguments of `execute`, such as its token."""
 
     lake: Lake
     statement: Create
@@ -70,7 +70,9 @@ class CreateAsked:
         return self._result(None, None, records)
 
     def _there(self) -> StatementResult | None:
-        """The result if the pool is there, and that is no error; None if it is not there.  Raises AlreadyExists."""
+        """Returns the result if the pool exists already and this is allowed: the same token made it, or the
+        statement says IF NOT EXISTS.  Returns None if the pool does not exist.  Raises AlreadyExists otherwise.
+        """
         name = self.statement.target.pool
         if name not in self.lake.catalog.load().state.names:
             return None

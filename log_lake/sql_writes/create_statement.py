@@ -1,7 +1,7 @@
 """What a CREATE TABLE ... AS says, as a value: the name, the key, the kind and the query.  Pure.
 
-The key is that of PRIMARY KEY, which makes an upsert pool: one record a key.  Or it is that of the query's ORDER
-BY, which makes an append pool.  Called by `statement`.
+The key is that of PRIMARY KEY, which makes an upsert pool: one record per key.  Or it is that of the query's
+ORDER BY, which makes an append pool.  Called by `statement`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def create_of(tree: exp.Create, text: StatementText) -> Create:
 
 
 def _word(properties: exp.Properties) -> str:
-    """What to call the first of the words beside the name, such as TEMPORARY."""
+    """Returns the first property of the statement, such as TEMPORARY or WITH, as an error names it."""
     name = type(properties.expressions[0]).__name__.removesuffix("Property").upper()
     return {"": "WITH", "WITHDATA": "WITH NO DATA"}.get(name, name)
 

@@ -1,14 +1,15 @@
 """Runs a MERGE as one transaction of one pool.
 
-It reads the pool twice, at one version.  The first time it counts, and finds the keys of the records that change.
-The second time it reads the records of these keys alone, and writes what is in their place:
+It reads the pool twice, at one version.  The first time it counts, and finds the keys of the records that
+change.  The second time it reads the records of these keys alone, and writes what is in their place:
 
-- In an append pool a tombstone hides these keys, and all of their records come anew, also the unchanged ones.  With
-  more keys than a condition can name, it hides the range from the first of them to the last.
+- In an append pool a tombstone hides these keys, and all of their records are written again, also the unchanged
+  ones.  If there are more keys than a condition can name, it hides the range from the first to the last.
 - In an upsert pool the changed records, and delete markers, are the newest of their keys.
 
-Records to insert are those of the source that no record of the pool matches.  The commit is exact, as that of an
-UPDATE: nothing was committed to the branch since it read.  The source is read at one moment, as every query is.
+Records to insert are those of the source that no record of the pool matches.  The commit is exact, as that of
+an UPDATE: nothing was committed to the branch since it read.  The source is read at one moment, as every query
+is.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ BATCH_ROWS = 1 << 18
 """Records of the pool that are joined at once: each join reads the whole source."""
 
 MOST_VALUES = 1_000
-"""Values of the source by which objects of the pool are left out; of more only the least and the greatest."""
+"""The most values of the source by which objects of the pool are left out of the scan.  If the source has more,
+only its least and its greatest value are used."""
 
 
 def merge(work: StatementWork, statement: MergeStatement, *, dry_run: bool) -> StatementResult:
@@ -133,7 +135,7 @@ def _merge(work: StatementWork, statement: MergeStatement) -> StatementResult:
 
 @contextmanager
 def _merging(work: StatementWork, statement: MergeStatement, view: View) -> Iterator[_Merging]:
-    """A MERGE whose source is read."""
+    """Opens a MERGE on a view of the pool: reads its source, and holds it for the block."""
     sql = f"SELECT * FROM {statement.source}"
     with connected(work.limits) as connection:
         join = _join(statement, connection, work.stop)
@@ -166,7 +168,8 @@ def _join(statement: MergeStatement, connection: duckdb.DuckDBPyConnection, stop
 
 @dataclass
 class _Changes:
-    """What the clauses do with the records of the pool: how many each takes, and the keys of those that change."""
+    """What the clauses do with the records of the pool: how many records each clause takes, and the keys of those
+    that change."""
 
     of_clause: Counter[int] = field(default_factory=Counter)
     keys: list[pa.Table] = field(default_factory=list)
@@ -192,7 +195,7 @@ def _encoded(row: pa.Table, key: PoolKey) -> bytes:
 
 @dataclass
 class _Merging:
-    """A MERGE into a pool as it is in a view."""
+    """A MERGE whose source has been read, and the view of the pool that it changes."""
 
     work: StatementWork
     statement: MergeStatement
@@ -239,7 +242,8 @@ class _Merging:
     # --- what changes
 
     def changes(self) -> _Changes:
-        """What the clauses do with the records of the pool.  Raises InvalidInput (a condition, a pair too many)."""
+        """Returns which records of the pool the clauses change.  Raises InvalidInput if a condition is wrong, or
+        if a record of the pool matches more records of the source than MERGE allows."""
         changes = _Changes()
         if not self._has_records:
             return changes
@@ -267,7 +271,8 @@ class _Merging:
         return (name for name in names if folded(name) in alike)
 
     def _where(self) -> Condition | None:
-        """A condition that every record fulfils which a record of the source matches; None if none is known."""
+        """Returns a condition that every record of the pool fulfils if a record of the source matches it, so that
+        the scan may skip others; None if no such condition is known."""
         if self.statement.needs_every_record:
             return None
         by_name = {folded(name): name for name in self.view.schema.names}
@@ -295,8 +300,11 @@ class _Merging:
         return [Compare(path, ">=", encode_value(low)), Compare(path, "<=", encode_value(high))]
 
     def spec(self, changes: _Changes) -> DeleteSpec | None:
-        """The records to write anew, or to delete: those of the keys that change, and no others if that can be
-        said; None if none changes."""
+        """Returns which records to delete, or to write again: those of the keys that change; None if no key
+        changes.
+
+        If a condition cannot name all these keys, it is the whole range from the first to the last.
+        """
         if not changes.total:
             return None
         if changes.total <= MAX_KEYS:
@@ -393,7 +401,7 @@ class _Merging:
 
 
 def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Larger tables of the same records, in their order."""
+    """Yields the same records, in their order, as fewer and larger tables."""
     waiting: list[pa.Table] = []
     for table in tables:
         waiting.append(table)

@@ -25,7 +25,8 @@ from log_lake.system_tables.answers import quoted
 
 
 class MergeWhen(Enum):
-    """Which records a clause is for: a pair, a record of the source alone, or one of the pool alone."""
+    """Which records a clause is for: pairs of a pool's record and a source's record that match, records of the
+    source without a match, or records of the pool without a match."""
 
     MATCHED = "WHEN MATCHED"
     NOT_MATCHED = "WHEN NOT MATCHED"
@@ -138,7 +139,7 @@ def _condition(tree: exp.Merge, on: str, name: str, source: str) -> tuple[list[t
 
 
 def _equal(tree: Any, name: str, source: str) -> Iterator[tuple[str, str]]:
-    """The fields that every pair has equal."""
+    """Yields a field of the pool and a field of the source for each `=` that must hold in every match."""
     for one in tree.flatten() if isinstance(tree, exp.And) else [tree]:
         if not (
             isinstance(one, exp.EQ) and all(isinstance(s, exp.Column) for s in (one.this, one.expression))

@@ -61,12 +61,16 @@ def execute(
     transaction: str = "",
     stop: QueryStop | None = None,
 ) -> StatementResult:
-    """The result of one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS: one transaction, or none.
+    """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS as one transaction, and returns its
+    result.  If there is nothing to change, there is no transaction.
 
-    `dry_run`: count the records, and change nothing.  `files`, `stop`: as in `query`; a statement that is stopped
-    has changed nothing.  `transaction`: the id of one over several pools, in which it works.  Raises InvalidInput
-    (a statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE or MERGE met other writers
-    too often), AlreadyExists, and what loads and deletes raise.
+    `dry_run`: count the records, and change nothing.  `files`, `stop`: as in `query`; a statement that is
+    stopped has changed nothing.  `transaction`: the id of a transaction over several pools, in which the
+    statement works.
+
+    Raises InvalidInput for a statement that cannot be done; the error names the clause.  Raises Conflict if
+    other writers committed during each try of an UPDATE or MERGE.  Raises NotFound, AlreadyExists, and what
+    loads and deletes raise.
     """
     statement = parsed(sql)
     if isinstance(statement, Create):
@@ -101,9 +105,10 @@ def execute(
 
 
 def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run: bool) -> ChangeTarget:
-    """The target in a transaction over pools, which joins the pool unless it is a dry run.
+    """Returns the pool and the branch on which a statement works in a transaction over pools.  The pool joins the
+    transaction, except in a dry run.
 
-    Raises InvalidInput (the statement names another branch, or is an UPDATE), and what joining raises.
+    Raises InvalidInput if the statement names another branch, or is an UPDATE; and what joining raises.
     """
     target = statement.target
     if target.branch != MAIN:
@@ -170,7 +175,7 @@ class _Work(StatementWork):
                 yield pa.Table.from_batches([batch]).rename_columns(names)
 
     def _new(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of the names that are no fields of the branch; none if it has no records."""
+        """Returns those names that are not yet fields of the branch; none if the branch has no records."""
         view = self.pool.at_branch(self.target.branch)
         return tuple(name for name in names if view.references and name not in view.schema.names)
 
@@ -225,7 +230,8 @@ class _Work(StatementWork):
     def _setting(self, statement: Update, view: View) -> Iterator[Callable[[pa.Table], pa.Table]]:
         """Gives a function that sets the fields of records.
 
-        It is tried on no record, so that a wrong expression is refused also if no record fulfils the condition.
+        The function is first tried on an empty table, so that a wrong expression is refused even if no record
+        fulfils the condition.
         """
         names = view.schema.names
         for name, _ in statement.sets:
@@ -237,7 +243,7 @@ class _Work(StatementWork):
             yield new
 
     def counted(self, statement: Delete | Update, verb: str) -> StatementResult:
-        """How many records the statement would meet."""
+        """Returns how many records the statement would delete or update."""
         view = self.pool.at_branch(self.target.branch)
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:

@@ -75,7 +75,8 @@ def creates(sql: str) -> bool:
 
 
 def parsed(sql: str) -> ChangeStatement:
-    """The statement.  Raises InvalidInput for one that is wrong, or that is not done here; it names the clause."""
+    """Reads a statement.  Raises InvalidInput for one that is wrong, or that the lake does not support; the error
+    names the clause."""
     if "{#" in sql:  # a comment to sqlglot alone
         raise InvalidInput("SQL: `{#` begins no comment of SQL; write -- or /* */")
     try:

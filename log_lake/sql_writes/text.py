@@ -25,7 +25,8 @@ _WHOLE: dict[type[Any], str] = {
     exp.Explode: "UNNEST",
     exp.Star: "*",
 }
-"""What a value of one record cannot come from."""
+"""Parts of SQL that need more than one record, and so cannot be in an expression that sets a value of one record;
+each with its name for errors."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ChangeTarget:
 
 @dataclass(frozen=True)
 class StatementText:
-    """Some neighbouring tokens of a statement.  Cuts are made only outside of parentheses and of CASE ... END."""
+    """Some neighbouring tokens of a statement.  It is cut only outside of parentheses and of CASE ... END."""
 
     sql: str
     tokens: Sequence[Token]
@@ -48,26 +49,26 @@ class StatementText:
         return self.sql[self.tokens[0].start : self.tokens[-1].end + 1].strip() if self.tokens else ""
 
     def cut(self, kind: TokenType) -> tuple[StatementText, StatementText | None]:
-        """What stands before and after the first token of a kind; None without such a token."""
+        """The text before and the text after the first token of a kind; None if there is no such token."""
         at = next(self._outer(kind), None)
         if at is None:
             return self, None
         return self._part(0, at), self._part(at + 1, len(self.tokens))
 
     def split(self, kind: TokenType) -> list[StatementText]:
-        """What stands between the tokens of a kind."""
+        """The texts between the tokens of a kind."""
         places = [*self._outer(kind)]
         begins, ends = [0, *(at + 1 for at in places)], [*places, len(self.tokens)]
         return [self._part(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
     def after(self, kind: TokenType) -> StatementText:
-        """What stands after the first token of a kind; nothing without one."""
+        """The text after the first token of a kind; empty if there is no such token."""
         _, rest = self.cut(kind)
         return rest or self._part(0, 0)
 
     @property
     def inside(self) -> StatementText:
-        """What stands between the first token and the last, such as a pair of parentheses."""
+        """The text between the first token and the last, such as a pair of parentheses."""
         return self._part(1, len(self.tokens) - 1)
 
     def _part(self, begin: int, end: int) -> StatementText:
@@ -112,7 +113,8 @@ def check_of_record(tree: Any, what: str) -> None:
 
 
 def refuse_others(tree: exp.Expression, done: set[str]) -> None:
-    """Raises InvalidInput for a clause of a tree that is not among those that are done."""
+    """Raises InvalidInput if the statement has a clause that is not among `done`, the clauses that the lake
+    supports here."""
     for name, value in tree.args.items():
         if value and name not in done:
             kind = type(tree).__name__.removesuffix("Table").upper()

@@ -1,4 +1,5 @@
-"""What all statements that change a pool share: the pool, the branch, what is asked beside the SQL, the result."""
+"""What all statements that change a pool share: the pool, the branch, the arguments beside the SQL, and the
+result."""
 
 from __future__ import annotations
 
@@ -40,10 +41,11 @@ class MergedRecords:
 class StatementResult:
     """The result of a statement; `version` and `transaction_id` are None in a dry run, or if it found no record.
 
-    `verb`: inserted, deleted, updated, merged or created.  `records`: how many records it met; None if that is not
-    known, an upper bound unless `is_exact`.  `repeated`: the token stands for an earlier commit, and nothing was
-    written now.  `new_fields`: the fields that an INSERT or a MERGE adds to a pool with records.  `merged`: the
-    parts of what a MERGE did; None for other statements, and for a commit that is repeated.
+    `verb`: inserted, deleted, updated, merged or created.  `records`: how many records it changed, or would
+    change in a dry run; None if that is not known, an upper bound unless `is_exact`.  `repeated`: the token
+    stands for an earlier commit, and nothing was written now.  `new_fields`: the fields that an INSERT or a
+    MERGE adds to a pool with records.  `merged`: the parts of what a MERGE did; None for other statements, and
+    for a commit that is repeated.
     """
 
     pool: str
