@@ -5,11 +5,11 @@
     answers    the bodies of answers, as the specification names their fields (pure)
     refusals   an error of the lake as an error of the specification (pure)
     tables     the table of a pool: published if it lags behind
-    ages       when a table was last published for its age
+    ages       when a table was last published because its records had aged
     turns      one publication of a table at a time, shared by the requests that wait for it
     catalog    the answer to a request, over several lakes
     app        the catalog as ASGI, in threads of its own
-    callers    who asks `lake serve`, with which role; the file that says it
+    callers    the callers of `lake serve`: their names, roles and tokens, from a file
     serving    the address of `lake serve`, and who is admitted there
 
     a client --GET--> app -> catalog -> routes, tables -> log_lake.publish

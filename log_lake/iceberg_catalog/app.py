@@ -1,7 +1,8 @@
 """The catalog as ASGI: reads a request, lets threads of its lake answer, sends the answer.
 
-A store that does not answer delays only requests for its own lake.  If too many wait, the next one is refused.  A
-table is published once at a time, so a slow one holds one thread; what only reads has threads of its own.
+A store that does not answer delays only requests for its own lake.  If too many wait, the next one is refused.
+Only one publication of a table runs at a time, so a slow table occupies one thread.  Requests that only read
+have other threads.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from log_lake.view.work import LakeThreads
 log = logging.getLogger(__name__)
 
 THREADS = 4
-"""Requests that read one lake at once, and as many tables of it that are published at once."""
+"""How many threads read one lake, and how many others publish its tables; each does one request, or one table, at
+a time."""
 MAX_PENDING = 400
-"""Requests of one lake at once; the next one is refused.  All that wait for one table count as one."""
+"""The most requests of one lake at once; the next one is refused.  All requests that wait for one table count as
+one."""
 MAX_SECONDS = 120.0
-"""For an answer.  A publication goes on afterwards, so a client that asks again later finds it done."""
+"""The most seconds that a client waits for an answer.  A publication goes on afterwards, so a client that asks
+again later finds it done."""
 
 Headers = Mapping[bytes, bytes]
 AsgiScope = MutableMapping[str, Any]
@@ -49,7 +53,7 @@ class Answering:
         self._turns: Turns[Loaded] = Turns()
 
     async def answer(self, request: CatalogRequest) -> CatalogResponse:
-        """The answer; errors of the lake are answers too."""
+        """Returns the answer; an error of the lake also becomes an answer."""
         try:
             question = question_of(request)
             match question:

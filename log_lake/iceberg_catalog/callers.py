@@ -1,4 +1,4 @@
-"""Who asks the server, and what that role may do; the file that says it.
+"""Who asks the server, what each role may do, and the file that lists the callers.
 
 | role | may |
 |---|---|
@@ -7,8 +7,8 @@
 | writer | also load, and run statements that change records |
 | keeper | also create and drop pools |
 
-A file has one token alone, for the catalog, or a caller a line: `NAME ROLE TOKEN`.  A line that begins with `#` is
-a comment.
+A file has either a single token, which has the role catalog, or one line per caller: `NAME ROLE TOKEN`.  A line
+that begins with `#` is a comment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lake_core.errors import InvalidInput
 MIN_TOKEN, MAX_TOKEN = 16, 4_096
 """Characters of a token: fewer can be guessed; more are no token but another file."""
 MAX_FILE = 1 << 20
-"""Bytes of the file; each request compares its token with all that are there."""
+"""The most bytes of the file of callers; each request compares its token with all tokens in it."""
 MAX_NAME = 64
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _NAME = re.compile(r"[A-Za-z0-9_.@-]+")
@@ -42,7 +42,7 @@ class CallerRole(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: the name stands in logs and on transactions; the token is in neither."""
+    """The caller of the server.  Logs and transactions have its name, but never its token."""
 
     name: str
     role: CallerRole
@@ -110,7 +110,10 @@ def _check_distinct(path: str, callers: Sequence[Caller]) -> None:
 
 
 def caller_with(token: bytes, callers: Sequence[Caller]) -> Caller | None:
-    """The caller with this token, None if no caller has it.  The time says nothing of where two tokens differ."""
+    """Returns the caller with this token, None if no caller has it.
+
+    The comparison takes equally long wherever two tokens differ, so its duration does not help to guess one.
+    """
     caller = None
     for one in callers:
         if secrets.compare_digest(token, one.token):

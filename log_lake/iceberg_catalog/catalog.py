@@ -62,7 +62,8 @@ class IcebergCatalog:
                 return _found(exists, Namespace((namespace,), properties))
 
     def read(self, question: AllTables | OneTable) -> CatalogResponse:
-        """The pools of a lake, or whether a table is there.  Raises Refusal, LakeError."""
+        """Returns the answer with the pools of a lake, or the answer that a table exists.  Raises Refusal,
+        LakeError."""
         lake = self._lake(question.namespace)
         match question:
             case AllTables(namespace):
@@ -110,7 +111,8 @@ class IcebergCatalog:
 
 
 def table_response(table: Loaded, *, etag: str) -> CatalogResponse:
-    """The answer with the table, or that the client has it already; `etag` is that of the client's."""
+    """Returns the answer with the table; or status 304 if `etag`, which the client sent, shows that it has this
+    table."""
     tag = _tag(table)
     if etag == tag:
         return CatalogResponse(304, headers={"ETag": tag})
@@ -119,7 +121,7 @@ def table_response(table: Loaded, *, etag: str) -> CatalogResponse:
 
 
 def _tag(table: Loaded) -> str:
-    """The ETag of a table: another number of its metadata, or another lag, is another answer."""
+    """Returns the ETag of a table.  It changes if the table has other metadata or another lag."""
     behind = ",".join(table.behind.values())
     return f'"{quote(table.location, safe="/")}{behind and f";{behind}"}"'
 

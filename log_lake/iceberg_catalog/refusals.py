@@ -62,7 +62,8 @@ _KINDS: tuple[tuple[type[LakeError], tuple[int, str]], ...] = (
     (Unavailable, (503, "ServiceUnavailableException")),
     (LakeError, (503, "ServiceUnavailableException")),
 )
-"""The first that fits.  The lake's other errors, such as a lost race, may pass."""
+"""Status and type for classes of errors; the first class that fits an error counts.  The last row is for the
+lake's other errors, such as a lost race: a later request may succeed."""
 
 
 def refusal_response(refusal: Refusal, *, text: str = "", with_body: bool = True) -> CatalogResponse:

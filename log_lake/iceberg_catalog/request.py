@@ -32,7 +32,7 @@ class CatalogRequest:
 
 @dataclass(frozen=True)
 class CatalogResponse:
-    """An answer: the body is JSON or, of metrics, text; or it is empty."""
+    """An answer.  The body is JSON, or text for `/metrics`, or empty."""
 
     status: int
     body: bytes = b""
@@ -40,7 +40,8 @@ class CatalogResponse:
 
 
 def parts_of(path: str) -> tuple[str, ...]:
-    """The decoded parts of a path.  Raises InvalidInput if a part is not UTF-8, or encoded by other rules."""
+    """Returns the decoded parts of a path.  Raises InvalidInput if a part is not UTF-8, or if its percent-encoding
+    is wrong."""
     if len(path) > MAX_PATH:
         raise InvalidInput(f"the path has more than {MAX_PATH:,} characters; no pool has so long a name")
     return tuple(_decoded(part, "path") for part in path.removeprefix("/").split("/"))

@@ -41,7 +41,8 @@ class ClientSettings:
 
 @dataclass(frozen=True)
 class Namespaces:
-    """The lakes; `warehouse` is the only one to list, "" for all.  `above`: only those below this namespace."""
+    """A request for the lakes.  `warehouse`: the only lake to list, "" for all.  `above`: list only namespaces
+    below this one."""
 
     warehouse: str
     above: str
@@ -64,7 +65,7 @@ class AllTables:
 
 @dataclass(frozen=True)
 class OneTable:
-    """The table of a pool: `table` is POOL or POOL@NAME.  `exists`: only whether it is there."""
+    """A request for the table of a pool: `table` is POOL or POOL@NAME.  `exists`: only whether it exists."""
 
     namespace: str
     table: str

@@ -27,7 +27,8 @@ from log_lake.view.lakes import Lakes
 from log_lake.view.serving import ADDRESS, AsgiApp, listen, open_to_read, run_until_asked
 
 MAX_CONNECTIONS = 500
-"""At once; who comes next gets 503.  A process may often have 1,024 open files; reading a lake needs some too."""
+"""The most open connections; a further one is answered with 503.  A process may often have 1,024 open files, and
+reading a lake needs some too."""
 HTTP_PORT = 80
 TAKES_NOTHING_MS = 60_000
 """Milliseconds after which the system ends a connection whose client takes nothing of what was sent to it."""
@@ -62,9 +63,11 @@ def address_of(listening: socket.socket) -> str:
 
 
 class Admitting:
-    """Refuses requests without a token; if the server has none, those that name another host than this machine.
+    """Refuses requests that may not ask.  If the server has tokens, a request needs one.  Otherwise its Host
+    header must name this machine.
 
-    A page of another site may lead its own name to this machine (DNS rebinding); then the host is that name.
+    A page of another site may lead its own name to this machine (DNS rebinding); then the Host header has that
+    name.
     """
 
     def __init__(self, *, host: str, port: int, callers: Sequence[Caller]) -> None:

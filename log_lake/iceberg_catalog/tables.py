@@ -1,8 +1,8 @@
 """The table of a pool: its main branch, or a named branch or tag, published first if it lags behind.
 
-A table is never older than the pool when the request came, but records that age hid may show some minutes longer
-(`ages`).  That is not so if the lake may only be read: then it is the newest that was published, and the answer
-says how far it is behind.
+A table is never older than the pool when the request came, but records that age hid may show some minutes
+longer (`ages`).  If the lake may only be read, nothing can be published: the client gets the newest published
+table, and the answer says how far it is behind.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ def table_names(lake: Lake) -> list[str]:
 
 
 def loaded(table: PoolTable, ages: PublicationAges) -> Loaded:
-    """The table, published first if it lags behind and the lake may be written.  For its age alone it is published
-    once in some minutes (`ages`).
+    """Returns the table.  It is published first if it lags behind and the lake may be written.
+
+    If only more records have aged off since, it is published again only after some minutes (`ages`).
 
     Raises Refusal, InvalidInput (what Iceberg cannot express, and what to do), Corrupt, Unavailable.
     """

@@ -1,7 +1,7 @@
 """Turns: one call at a time for each key, and requests that wait share the next one.
 
-A request is answered by a call that began after it came.  So two calls answer any number of requests that come at
-once, and those that wait hold no thread.
+A call answers only requests that came before it began.  So if many requests come at once, two calls answer all
+of them: the one for the first request, and the next one.  Requests that wait hold no thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class _Waiting(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """Keys are kept only while a call runs for them; safe to use from several threads."""
+    """The calls that run, and those that wait for their turn, by key.  A key is kept only while a call runs for
+    it.  Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._running: set[Hashable] = set()
