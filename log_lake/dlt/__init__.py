@@ -16,8 +16,9 @@
     client         what dlt's loader calls
     destination    the destination, its configuration, and a hint for resources
 
-dlt extracts and normalizes; it hands over Parquet files, a table at a time.  When all files of a table and of
-its nested tables are there, one job loads them: a transaction a pool, each under a token of the load package.
+dlt extracts and normalizes; it hands over the Parquet files of one table after another.  When all files of a
+table and of its nested tables are there, one job loads them: one transaction per pool, each under a token of
+the load package.
 
 Nothing of the lake imports this room, and only it imports dlt (the extra `dlt`).
 """

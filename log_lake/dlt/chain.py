@@ -1,17 +1,17 @@
 """A table chain of a load package: which files go into which pool, under which token, and the job that does it.
 
-dlt calls a root table and its nested tables a chain.  When the last of their files is there, the loader makes one
-job for the chain.  Each table becomes one transaction of its pool, that of the root table last.  A token names the
-load package, the job and the table, so a job that runs again commits nothing twice.
+dlt calls a root table and its nested tables a chain.  When the last of their files is there, the loader makes
+one job for the chain.  Each table becomes one transaction of its pool, that of the root table last.  A token
+names the load package, the job and the table, so a job that runs again commits nothing twice.
 
-| disposition | what makes it once |
+| disposition | why a repeated job changes nothing |
 |---|---|
 | append | each table has a token |
 | replace, merge | the root table has a token; a nested table has none: the same files replace the same records |
 
-A merge or a replace of the root table begins before those of its nested tables, and commits only if no other did
-since.  Otherwise all is written again.  So if two pipelines write the same records at once, the records that stay,
-root and nested, are those of one of them.
+A merge or a replace of the root table begins before those of its nested tables.  It commits only if no other
+merge or replace of the root table was committed since; otherwise all tables are written again.  So if two
+pipelines write the same records at once, the records that stay, root and nested, are those of one of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class TablePart:
 
 
 EVERY_RECORD = {"nokey": "accept"}
-"""How files are read: `check_keyed` refuses records without the key, of whole files too."""
+"""Options for reading the files: a record without the key is no error of the reader, because `check_keyed` refuses
+the whole load then."""
 
 Placed = Sequence[tuple[TablePart, Pool]]
 """Tables of a chain, each with its pool."""
@@ -61,7 +62,8 @@ def job_request(root: str, files: Sequence[str]) -> ReferenceFollowupJobRequest:
 
 
 def files_of(table: str, files: Sequence[str]) -> tuple[str, ...]:
-    """The files of one table, those written earlier first: of records with one key the last one counts."""
+    """Returns the files of one table, those written earlier first.  So if records have the same key, the last one
+    is the newest."""
     own = [file for file in files if ParsedLoadJobFileName.parse(os.path.basename(file)).table_name == table]
     return tuple(sorted(own, key=lambda file: (os.stat(file).st_mtime_ns, file)))
 

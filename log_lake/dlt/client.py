@@ -87,7 +87,8 @@ class LakeClient(JobClientBase, WithStateSync):
             return self.dataset.pool(self.schema.version_table_name) is not None
 
     def drop_storage(self) -> None:
-        """Drops all pools of the dataset; without a name of the dataset those of the schema."""
+        """Drops all pools of the dataset.  If the dataset has no name, drops the pools of the schema's
+        tables."""
         with as_errors_of_dlt():
             try:
                 tables = self.dataset.tables() if self.dataset.prefix else list(self.schema.tables)
@@ -136,9 +137,9 @@ class LakeClient(JobClientBase, WithStateSync):
         expected_update: TSchemaTables | None = None,
         force: bool = False,
     ) -> TSchemaTables | None:
-        """Makes the pools that tables lack, and keeps the schema if it is new.
+        """Makes the pools that tables lack, and stores the schema if it is new.
 
-        Raises DestinationTerminalException if a pool that is there cannot take the records of its table.
+        Raises DestinationTerminalException if a pool that exists already cannot take the records of its table.
         """
         applied = super().update_stored_schema(only_tables, expected_update, force)
         with as_errors_of_dlt():
@@ -159,7 +160,8 @@ class LakeClient(JobClientBase, WithStateSync):
     def create_load_job(
         self, table: PreparedTableSchema, file_path: str, load_id: str, restore: bool = False
     ) -> LoadJob:
-        """The job of a file: a chain's loads all its files, a file's own does nothing."""
+        """Returns the job for a file: one that loads a chain, if the file names the files of a chain.  For a file
+        of records it returns a job that does nothing, because the chain's job loads that file."""
         if ReferenceFollowupJobRequest.is_reference_job(file_path):
             return ChainJob(file_path)
         return FileJob(file_path)
@@ -186,7 +188,7 @@ class LakeClient(JobClientBase, WithStateSync):
             ChainLoad(parts, token=f"dlt:{load_id}:{job.file_id}", message=message).run(self.dataset)
 
     def complete_load(self, load_id: str) -> None:
-        """Keeps that the load package is finished."""
+        """Records that the load package is finished."""
         with as_errors_of_dlt():
             self.own.note_load(load_id)
 

@@ -32,7 +32,7 @@ class DatasetPools:
 
     @property
     def prefix(self) -> str:
-        """What the names of its pools begin with."""
+        """The text with which the names of the dataset's pools begin."""
         return f"{self.name}{self.separator}" if self.name else ""
 
     @cached_property

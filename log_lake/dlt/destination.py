@@ -30,9 +30,10 @@ class lake(Destination[LakeConfiguration, LakeClient]):  # dlt names its destina
         environment: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """`uri`: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX; it is made a lake if it is none.
+        """`uri`: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX; if there is no lake yet, the first load makes
+        one.
 
-        `separator` stands between dataset and table in the names of pools.  The others are dlt's.
+        `separator` is put between dataset and table in the names of pools.  The other arguments are dlt's.
         """
         super().__init__(
             uri=uri,

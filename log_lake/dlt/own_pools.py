@@ -29,7 +29,8 @@ MOST_STATE = 64 << 20
 
 
 def _check_state(text: str, *, what: str) -> None:
-    """Raises Corrupt if a stored state is too large to be unpacked.  One that is not packed is dlt's to read."""
+    """Raises Corrupt if a stored state would be too large when it is unpacked.  A state that is not packed passes:
+    dlt reads it itself."""
     unpacking = zlib.decompressobj()
     try:
         unpacking.decompress(b64decode(text, validate=True), MOST_STATE)
@@ -41,7 +42,8 @@ def _check_state(text: str, *, what: str) -> None:
 
 @dataclass(frozen=True)
 class OwnPools:
-    """The pools of dlt in a dataset; `schema` is that of the pipeline, and spells their fields."""
+    """The pools of dlt in a dataset.  `schema` is the pipeline's schema; its naming convention spells the fields
+    of these pools."""
 
     dataset: DatasetPools
     schema: Schema
@@ -60,7 +62,7 @@ class OwnPools:
         return PoolShape(PoolKey(tuple(KeyField(self._spelled(name)) for name in names)), kind)
 
     def note_schema(self) -> None:
-        """Keeps the schema as the newest version of its name."""
+        """Stores the schema as the newest version of its name."""
         schema = self.schema
         version = {
             "version": pa.array([schema.version], pa.int64()),
@@ -73,7 +75,7 @@ class OwnPools:
         self._write(schema.version_table_name, version, message=f"dlt: schema {schema.name}")
 
     def note_load(self, load_id: str) -> None:
-        """Keeps that a load package is finished."""
+        """Records that a load package is finished."""
         schema = self.schema
         load = {
             "load_id": pa.array([load_id]),
@@ -94,13 +96,13 @@ class OwnPools:
         pool.branch().delete_keys(versions.select(list(view.key.names)), reason="dlt: tables are dropped")
 
     def newest_schema(self, name: str | None) -> StorageSchemaInfo | None:
-        """The newest version of a schema, None: of any."""
+        """The newest version of the schema with this name; None: the newest version of any schema."""
         rows = self._rows(self.schema.version_table_name, [name] if name else [])
         newest = max(rows, key=lambda row: row[self._spelled("inserted_at")], default=None)
         return None if newest is None else self._schema_info(newest)
 
     def schema_of_hash(self, version_hash: str) -> StorageSchemaInfo | None:
-        """The version of this schema that has a hash."""
+        """The stored version of this schema that has the given hash; None if there is none."""
         rows = self._rows(self.schema.version_table_name, [self.schema.name, version_hash])
         return self._schema_info(rows[0]) if rows else None
 
@@ -118,7 +120,8 @@ class OwnPools:
         return None
 
     def _rows(self, table: str, key: list[object]) -> list[dict[str, Any]]:
-        """The records of a pool whose keys begin so."""
+        """Returns the records of a pool whose keys begin with the values `key`; all records if `key` is
+        empty."""
         pool = self.dataset.pool(table)
         view = pool.at() if pool is not None else None
         if view is None or not view.references:

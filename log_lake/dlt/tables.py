@@ -58,7 +58,7 @@ class PipelineTable:
 
 
 def table_of(prepared: TTableSchema, normalized: Callable[[str], str]) -> PipelineTable:
-    """The table; `normalized` spells a name as the schema does."""
+    """Returns the table as a value; `normalized` spells a name as the schema does."""
     columns = prepared["columns"]
 
     def with_hint(hint: str) -> str:
@@ -101,7 +101,11 @@ class PoolShape:
 
 
 def shape_of(table: PipelineTable, normalized: Callable[[str], str]) -> PoolShape:
-    """The pool that a table gets.  Raises InvalidInput if nothing says by which key, or what to merge by."""
+    """Returns the key and the kind of the pool that a table gets.
+
+    Raises InvalidInput if no hint says which fields are the key, if a merge lacks fields to merge by, or if key
+    and merge name different fields.
+    """
     chosen = _chosen(table.key, normalized) if table.key else None
     if table.disposition != MERGE:
         return PoolShape(chosen or _of(*_names(table)), "append")
@@ -131,7 +135,7 @@ def merged_by(table: PipelineTable) -> tuple[str, ...]:
 
 
 def check_merge(table: PipelineTable) -> None:
-    """Raises InvalidInput if a hint of a merged table would have no effect."""
+    """Raises InvalidInput if a merged table has the hint dedup_sort, which the lake does not support."""
     if table.disposition == MERGE and table.dedup_sort:
         raise InvalidInput(
             f"table {table.name!r}: dedup_sort on {table.dedup_sort!r} is not supported: of records with one "

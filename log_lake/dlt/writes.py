@@ -30,7 +30,8 @@ from log_lake.loading.block import Block
 from log_lake.objects.write import WrittenObject
 
 MOST_NAMED = 1_000
-"""Root records up to which the scan for their nested records names them; beyond that it reads all ids."""
+"""The most root records that the scan for their nested records names in its condition.  If there are more, it
+reads the ids of all nested records."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class RootIds:
 
     @classmethod
     def of_files(cls, files: Sequence[str], table: PipelineTable) -> RootIds:
-        """Those in the files of the root table."""
+        """Reads the ids from the files of the root table."""
         ids = _ids(files, table.row_id)
         if not table.hard_delete:
             return cls(ids, ids.slice(0, 0))
@@ -103,7 +104,8 @@ def _written(
     *,
     first: Callable[[], None] | None = None,
 ) -> Iterator[list[WrittenObject]]:
-    """The objects of a load, to be committed within; its lease is held until then.
+    """Writes the objects of a load and yields them, to be committed within the block; the load's lease is held
+    until then.
 
     `first` is called before a block is read.
     """
