@@ -42,7 +42,8 @@ _NEAREST: dict[pa.DataType, pa.DataType] = {
 
 
 def as_text(schema: pa.Schema) -> pa.Schema:
-    """Returns the fields; those that Iceberg cannot express have their types of the table."""
+    """Returns the fields as the table has them: a field that Iceberg cannot express gets the type that replaces it
+    there."""
     return pa.schema([_of_table(column) for column in schema])
 
 

@@ -1,8 +1,8 @@
 """The files of the next table: which descriptions are reused from the previous table, and which are new.
 
-The description of an object is reused unchanged.  So is its file of deletes if the rule is the same: by the
-digest in its name, or, without a digest, by the rule in the revision that the previous table shows.  Other
-objects are read, several in parallel.
+The description of an object is reused unchanged.  So is its file of deletes, if the rule that hides its records
+is the same: by the digest in the file's name, or, without a digest, by the rule in the revision that the
+previous table shows.  Other objects are read, several in parallel.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from log_lake.publish.rules import ObjectRule
 from log_lake.reading.plan import ScanPlan
 
 _AT_ONCE = 8
-"""Objects that are looked at side by side: each is a few requests of the store."""
+"""How many objects are read in parallel; each takes a few requests to the store."""
 
 
 @dataclass
 class Before:
-    """The files of the previous table by object, and the rules of its objects that are known."""
+    """The files of the previous table, by object; and the rules by which records of its objects were hidden, as
+    far as they are known."""
 
     listed: Sequence[Listed] = ()
     data: dict[str, DataFile] = field(default_factory=dict)
@@ -60,10 +61,10 @@ def files_before(
     at: Callable[[str], str],
     homes: Iterable[str] = (),
 ) -> Before:
-    """Returns the files of the previous table that may be reused; `at` gives the location of the pool's object of
-    an id.
+    """Returns the files of the previous table that may be reused; an empty result means that none may.
 
-    `homes`: other pools in whose folders objects of a clone may lie.
+    `at` returns the location of an object of the pool, from its id.  `homes`: other pools in whose folders
+    objects of a clone may lie.
 
     None may be reused if a column got a wider type, or if readers no longer find a key field by its own name.
     Raises Corrupt if the table names a file that is neither an object of the pool nor a file of the table.

@@ -38,9 +38,9 @@ MAX_ENTRIES = 8_192
 """Files in one manifest, which a reader decodes as a whole: about 2 MB."""
 
 MAX_FREE = 256 << 20
-"""Bytes that a manifest or a list of manifests may always have when unpacked.  Above this, a hundred times its
-stored size is the limit.  So each of `MAX_ENTRIES` files has 32 KB.  Without a limit, kilobytes of crafted Avro
-could fill the memory of the process."""
+"""Bytes that a manifest or a list of manifests may always have when unpacked, which leaves 32 KB for each of
+`MAX_ENTRIES` files.  A larger one may have at most a hundred times its stored size.  Without a limit, kilobytes
+of crafted Avro could fill the memory of the process."""
 
 FORMAT = 2
 """Version of Iceberg's format (decision 92)."""

@@ -90,7 +90,8 @@ def layout_of(
 
 
 def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
-    """Whether a column got a wider type, so that bounds written earlier no longer fit."""
+    """Whether a column got a wider type, so that bounds that were written for the narrower type no longer
+    fit."""
     earlier = _types(before.schema())
     return any(earlier.get(id, kind) != kind for id, kind in _types(layout.schema).items())
 
@@ -118,11 +119,12 @@ def table_metadata(
     now: float,
     shown: float,
 ) -> bytes:
-    """The metadata of the next table.
+    """Returns the metadata of the next table.
 
-    `earlier` is the location of the previous metadata.  `now` is in seconds since 1970; so is `shown`, the time of
-    the version that the table shows.  It is the snapshot's time: DuckDB reads only snapshots older than its own
-    transaction, and a catalog publishes while one runs (decision 344).
+    `earlier` is the location of the previous metadata.  `now` is in seconds since 1970.  So is `shown`, the
+    time of the version that the table shows, which becomes the time of the snapshot.  It cannot be `now`:
+    DuckDB reads only snapshots older than its own transaction, and a catalog publishes while one runs (decision
+    344).
     """
     of_snapshot = round(shown * 1_000_000) // 1000
     time = max(int(now * 1000), of_snapshot, 0 if before is None else before.last_updated_ms)

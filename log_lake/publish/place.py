@@ -19,7 +19,7 @@ from log_lake.stores.guard import guarded
 
 ICEBERG = "iceberg"
 BESIDE = "beside"
-"""The value of the setting, and the default, for the place beside the pool's objects."""
+"""The word for the place beside the pool's objects: a value of the setting, and the default."""
 
 _READERS = {"s3a": "s3", "gcs": "gs"}
 
