@@ -34,12 +34,12 @@ class AdmittedRequest:
     ends_by_closing: bool = False
 
     def header(self, name: str) -> str:
-        """The value of a header, "" without it."""
+        """The value of a header; "" if the request does not have it."""
         return self.headers.get(name.lower().encode(), b"").decode("latin-1")
 
     def check_role(self, role: CallerRole) -> None:
-        """Raises Problem if the caller does not have this role, or if the server may not do what the role is
-        for."""
+        """Raises Problem if the caller does not have this role, or if the role writes and the server may
+        not."""
         if self.caller is ANYBODY:
             raise Problem(
                 403,

@@ -27,7 +27,7 @@ async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    """Send an answer that is whole."""
+    """Send an answer whose body is complete."""
     await begin(send, status, {**headers, "Content-Length": str(len(body))})
     await send({"type": "http.response.body", "body": body})
 

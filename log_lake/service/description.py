@@ -18,7 +18,7 @@ HEADERS = {
     "frame-ancestors 'none'; base-uri 'none'",
     "Referrer-Policy": "no-referrer",
 }
-"""Sent with both."""
+"""The headers that are sent with the page and with `openapi.json`."""
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"

@@ -1,5 +1,5 @@
-"""How the last queries ended.  The status of an answer is sent before it breaks off, so a client asks here for the
-cause."""
+"""How the last queries ended.  An answer may break off after its status was sent; then its client can ask here for
+the cause."""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ def media_type(content_type: str) -> str:
 
 
 def body_format(content_type: str, asked: str) -> str:
-    """Returns the format to load: that of the parameter, otherwise by the media type.  Raises Problem."""
+    """Returns the format to load.  It is that of the request's parameter `format` (`asked`), otherwise that of the
+    media type; "auto" if neither says it.  Raises Problem for an unknown format."""
     if asked and asked not in FORMATS:
         raise Problem(400, f"format={asked}: a format is one of {', '.join(FORMATS)}")
     return asked or _BODIES.get(media_type(content_type), "auto")

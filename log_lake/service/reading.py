@@ -74,7 +74,8 @@ class QueryAnswers:
                 self._keep(asked.running.end(asked.done, "its client has gone"))
 
     def _start(self, exchange: AdmittedRequest, lake: str, sql: str) -> _Asked:
-        """Raises Problem (no such format), Unavailable (too many wait)."""
+        """Starts the query in a thread of its lake.  Raises Problem if the client accepts no format of answers,
+        Unavailable if too many queries wait."""
         format = answer_format(exchange.header("accept"))
         spool, begun = AnswerSpool(self._disk, most=self._bounds.answer), asyncio.Event()
         running = RunningQuery(

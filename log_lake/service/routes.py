@@ -30,7 +30,7 @@ _NOT_FOR_CLIENTS = ("expansion.max", "include", "exclude", "partitions")
 
 @dataclass(frozen=True)
 class OfLake:
-    """Something of one lake."""
+    """A request about one lake."""
 
     lake: str
 

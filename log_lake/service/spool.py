@@ -46,8 +46,8 @@ class SpoolDisk:
 
 
 class AnswerSpool(io.RawIOBase):
-    """One answer.  The methods of the writer are those of a file; the others are for the event loop that made
-    it."""
+    """One answer.  The thread that writes it uses the methods of a file; the event loop that made it uses the
+    others."""
 
     def __init__(self, disk: SpoolDisk, *, most: int) -> None:
         super().__init__()

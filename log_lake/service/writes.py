@@ -38,14 +38,14 @@ SERVER = "lake serve"
 
 
 class PoolDropped(msgspec.Struct, frozen=True):
-    """A pool was dropped: the version of the list of pools."""
+    """The answer to a request that dropped a pool: the new version of the list of pools."""
 
     dropped: str
     version: int
 
 
 class PoolCreated(msgspec.Struct, frozen=True):
-    """A pool was created."""
+    """The answer to a request that created a pool."""
 
     created: str
     id: str
@@ -67,12 +67,16 @@ def _pool(lake: Lake, name: str) -> Pool:
 
 
 TRANSACTIONS = 1_000
-"""Versions that are searched for the transaction that used a token first; older ones are not."""
+"""How many transactions, newest first, are searched for the one that used a token first.  An older one is not
+checked."""
 
 
 def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, loads: bool) -> None:
-    """Raises Problem if another caller used the token first, or if a load repeats the token of something else
-    (decision 442)."""
+    """Raises Problem if another caller used the token first.
+
+    `loads`: the request is a load.  Then it also raises Problem if the token stands for a transaction that was
+    no load (decision 442).
+    """
     if not result.repeated or result.version is None:
         return
     for version, first in itertools.islice(pool.log(), TRANSACTIONS):

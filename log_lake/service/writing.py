@@ -48,8 +48,10 @@ class _Body:
 
 
 class WriteAnswers:
-    """Answers writes to several lakes; used only in the event loop.  `environ` may allow more files to be
-    named."""
+    """Answers writes to several lakes; used only in the event loop.
+
+    `environ`: the environment of the server, whose variables may allow callers to name more files.
+    """
 
     def __init__(
         self,
