@@ -62,7 +62,8 @@ def _known_phases(cost: Counts) -> Counts:
 
 
 def _counted(seconds: float) -> float:
-    """The seconds, or 0 for what no job can take (NaN, too): a counter never falls."""
+    """Returns the seconds; or 0 for a number that no job can take, or NaN, because a counter must never
+    fall."""
     return seconds if 0 <= seconds <= MOST_SECONDS else 0.0
 
 
