@@ -2,9 +2,9 @@
 
     <pool-id>/leases/<id>.lease      JSON (`LeaseNote`)
 
-A lease is live while it is at most `ttl` seconds old.  Its age is counted on the store's clock: the time at which
-it was written last, against the time of an object that the asker has just written.  So no two clocks must agree.
-A dead lease holds nothing, and any process may delete it.
+A lease is live while it is at most `ttl` seconds old.  Its age is counted on the store's clock: the time at
+which it was written last, against the time of an object that the asker has just written.  So the clocks of
+processes need not agree.  A dead lease holds nothing, and any process may delete it.
 
 A lease of version v holds every object that version v may refer to.  A lease that cannot be read, because it is
 being written, holds everything until it is `MAX_TTL` old.
@@ -99,7 +99,8 @@ class Leases:
 
     @property
     def oldest_object(self) -> str | None:
-        """The smallest id that a new object of a live lease may have; None if no lease is for such work."""
+        """The smallest id that a new object of a live lease may have; None if no live lease is for work that
+        writes objects."""
         return min((lease.note.first for lease in self.live if lease.note.kind != READ), default=None)
 
 
