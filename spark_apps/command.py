@@ -4,10 +4,12 @@
     lake-agent ingest --lake URI --spark             on Spark: LAKE_SPARK_REMOTE, LAKE_SPARK_MASTER, or local
     spark-submit spark_apps/command.py ingest --lake URI --spark        the same as a submitted application
 
-It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  Start
-it by cron or a systemd timer.  It logs to standard error what Airflow would show, and prints the totals as JSON
-to standard output.  The exit status is that of the error, as for `lake`; if a retry may help, that of the error
-that may pass.  Work is recorded in `$jobs`.
+It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.
+Start it by cron or a systemd timer.  It logs to standard error what Airflow would show, and prints the totals
+as JSON to standard output.  Work is recorded in `$jobs`.
+
+The exit status is that of the error, as for `lake`.  If several pieces of work failed, and a retry may help one
+of them, it is the status of that error.
 """
 
 from __future__ import annotations
@@ -124,7 +126,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _interval(args: argparse.Namespace, lake: Lake) -> dict[str, Any]:
-    """What the intervals agent needs beside its parameters.  Raises InvalidInput."""
+    """Returns what the intervals agent gets beside its parameters: the interval of `--begin` and `--end`, and an
+    id of the run.  Empty for other agents.  Raises InvalidInput."""
     if args.agent != "intervals":
         return {}
     times: dict[str, dt.datetime | None] = {"begin": None, "end": None}

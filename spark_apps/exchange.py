@@ -1,8 +1,9 @@
 """Spark tasks that give each other pieces (`log_lake.workers.Shuffle`), by a shuffle.
 
-A row is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the task of its part,
-and Spark sorts the rows of a task by unit and number, which is their order of arrival.  So Spark moves and
-orders bytes of some hundred kilobytes, packed by column; keys are compared by the lake's own rules, in Python.
+Each row of the shuffle is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the
+task of its part, and Spark sorts the rows of a task by unit and number, which is their order of arrival.  So
+Spark moves and orders bytes of some hundred kilobytes, packed by column; keys are compared by the lake's own
+rules, in Python.
 
 If the caller gives no bounds between the parts, the pieces wait on the disks of the executors (`persist`) until
 the bounds were chosen from their keys.  So the input is read once.  Called by `workers` (files) and
@@ -41,12 +42,13 @@ PIECE = pa.schema(
     ]
 )
 ROW = "part int, unit int, number int, keys binary, records bigint, size bigint, data binary"
-"""The columns of such a row, in Spark's words."""
+"""The columns of a row of the exchange, in Spark's words."""
 
 _KEYS = msgspec.msgpack.Decoder(tuple[bytes, ...])
 
 RESULT, ERROR = 2**31 - 2, 2**31 - 1
-"""Numbers above all those of pieces, for rows that hold a result or an error instead."""
+"""Numbers that are greater than those of all pieces; a row with such a number holds a result or an error instead
+of a piece."""
 
 TOGETHER = 4 << 20
 """Bytes of pieces that a task passes to Spark at once."""
@@ -58,7 +60,7 @@ of its unit."""
 
 
 def worker_of(store: Address) -> Worker:
-    """What a task works with."""
+    """Returns the worker of a task: it opens the lake's store, and makes ids for new objects."""
     return Worker(lambda: guarded(open_store(store)), IdSource().new)
 
 
@@ -114,7 +116,8 @@ _OF_UNIT, _OF_PART = b"unit", b"part"
 
 
 def _take(work: Shuffle[Any, R], store: Address, partition: int, batches: Batches) -> list[Pair]:
-    """Runs in a task: returns what is made of a part, and the results of units that came with it."""
+    """Runs in a task: returns the object or result that `work` makes of the pieces of one part, and the results of
+    units that were sent with these pieces."""
     results: list[Pair] = []
 
     def pieces() -> Iterator[bytes]:
@@ -154,7 +157,7 @@ def _giving(store: Address, give: Given[R], batches: Batches) -> Iterator[pa.Rec
 
 
 def _cutting(work: Shuffle[Any, R], bounds: tuple[bytes, ...], batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: yields the same rows, with pieces cut at the bounds."""
+    """Runs in a task: yields the rows of its batches again, with pieces cut at the bounds."""
     rows = _Rows()
     for batch in batches:
         columns = [batch.column(name) for name in PIECE.names]

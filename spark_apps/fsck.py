@@ -2,8 +2,8 @@
 
     spark-submit spark_apps/fsck.py --lake URI [POOL...] [--data]
 
-The driver checks the journals and walks the references; a task opens the objects of some references.  Findings are
-printed as JSON, one a line.  Nothing is written.
+The driver checks the journals and walks the references; a task opens the objects of some references.  Findings
+are printed as JSON, one per line.  Nothing is written.
 """
 
 from __future__ import annotations

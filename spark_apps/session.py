@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 REMOTE = "LAKE_SPARK_REMOTE"
 MASTER = "LAKE_SPARK_MASTER"
 RETRIES = 10
-"""How often a call to a Connect server is tried again; pauses grow up to the longest, a minute in all."""
+"""How often a call to a Connect server is tried again.  The pauses between tries grow up to `LONGEST_PAUSE`; all
+together take about a minute."""
 LONGEST_PAUSE = 10_000
 """Milliseconds between two tries of a call, at most."""
 

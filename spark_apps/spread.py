@@ -36,10 +36,10 @@ BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObjec
 
 
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
-    """The return values of the units, in order.  `answer` is sent to the workers, so it must hold plain values
+    """Returns the values of the units, in order.  `answer` is sent to the workers, so it must hold plain values
     only.
 
-    Raises the error of the first unit that met one.
+    Raises the error of the first unit that had one.
     """
     if not count:
         return []
@@ -80,20 +80,20 @@ class Passing(Exception):
 
 
 def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
-    """By partition number: what tasks wrote from the partitions of a data frame.
+    """Returns the objects that tasks wrote from the partitions of a data frame, in the order of the partitions.
 
     `build` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of the
-    first partition that met one.
+    first partition that had one.
     """
     pairs = gather_frame(frame, partial(_packed, build))
     return sorted((unpacked(pair) for pair in pairs), key=lambda written: written.action.ordinal)
 
 
 def gather_frame(frame: Any, answer: AnswerOfBatches) -> list[Pair]:
-    """The return values for the partitions of a data frame, in order.
+    """Returns the values for the partitions of a data frame, in order.
 
-    `answer` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of the
-    first partition that met one.
+    `answer` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of
+    the first partition that had one.
     """
     names = list(frame.columns)
     numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
@@ -101,7 +101,8 @@ def gather_frame(frame: Any, answer: AnswerOfBatches) -> list[Pair]:
 
 
 def _packed(build: BuildOfBatches, partition: int, batches: Iterable[pa.RecordBatch]) -> list[Pair]:
-    """In a worker."""
+    """Runs in a task: builds the objects of a partition, and returns their descriptions in the form that is sent
+    to the driver."""
     return [packed(written) for written in build(partition, batches)]
 
 

@@ -33,7 +33,8 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 CALLS = 4
-"""Calls at a time: a small job of a pool does not wait for a large one."""
+"""How many jobs may use these workers at once, each from a thread of the driver.  So a small job of a pool need
+not wait for a large one."""
 
 
 def workers_of(spark: Any, context: Context) -> Workers:
@@ -115,7 +116,7 @@ def _units(
 
 
 def on_spark(open_spark: OpenSpark) -> OpenWorkers:
-    """A function that opens workers on such a session, for the agents.
+    """Returns a function that opens workers for the agents, on a session that `open_spark` opens.
 
     If the size of the work is not known, the session is opened when a unit first needs it.
     """

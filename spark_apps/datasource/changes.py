@@ -12,10 +12,10 @@ Before the columns of the records come four of the change:
     _seq       the order of changes: a delete hides what was inserted with a smaller one
     _where     of a delete: a condition of the lake, over keys and fields; null: all records
 
-The read of a part of the history is a single batch of the stream: `since` is the last version that was seen, and
-`until` the last that is given.  The feed says what is no change (`log_lake.lake.feed`): compactions, expired
-records.  A purged history begins with the state as inserts.  In an aggregate pool an insert is what a transaction
-adds, in an upsert pool it is the newest record of its key.
+The read of a part of the history is a single batch of the stream.  `since` is the version after which it
+begins, and `until` the last version whose changes it returns.  Compactions and expired records are no changes;
+the feed leaves them out (`log_lake.lake.feed`).  A purged history begins with the state as inserts.  In an
+aggregate pool an insert is what a transaction adds, in an upsert pool it is the newest record of its key.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ COLUMNS = T.StructType(
 )
 
 OPENING = 1 << 20
-"""Opening an object costs a task as much as reading so many bytes."""
+"""A plan counts each object as at least this many bytes, because opening it takes a task as long as reading so
+many."""
 
 Explain = Callable[[ObjectMissing], LakeError]
 """A function that returns the error for an object (by its id) that is not on the store."""
@@ -106,8 +107,8 @@ class ChangesPartition(InputPartition):
 
 
 def change_schema(records: T.StructType, *, pool_name: str) -> T.StructType:
-    """The columns of changes of such records.  Raises InvalidInput if the pool has a field with one of their
-    names."""
+    """Returns the columns of changes: the four of `COLUMNS` and those of the records.  Raises InvalidInput if a
+    field of the pool has the name of one of the four."""
     taken = [name for name in records.names if name.lower() in COLUMNS.names]
     if taken:
         raise InvalidInput(

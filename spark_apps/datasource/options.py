@@ -205,8 +205,8 @@ def open_pool(options: Options, *, what: str, pool_id: str = "") -> Pool:
 
 
 class _Opened(threading.local):
-    """The pools that a thread used last, by their places.  Each thread has its own, so no two share a
-    history."""
+    """The pools that a thread used last; the key says where a pool is.  Each thread has its own pools, because two
+    threads must not use one history at the same time."""
 
     def __init__(self) -> None:
         self.pools: OrderedDict[tuple[str, ...], Pool] = OrderedDict()
@@ -239,7 +239,8 @@ def _again(pool: Pool) -> Pool:
 
 
 def _writer(pool: Pool) -> tuple[object, ...]:
-    """Returns the parts of a pool that become part of its transactions."""
+    """Returns what a pool adds to its transactions: the author, the format version and the metadata.  Only a pool
+    with the same values may be used again."""
     context = pool.context
     return context.author, context.format_version, dict(context.metadata)
 

@@ -1,9 +1,10 @@
 """A part of one revision, as a native read names it to the data source: the option `part`.
 
-A version alone does not name a revision: an entry of the journal may hold several branches.  Nor does the name of a
-pool say which one it is: pools are renamed, dropped and created again while a frame is in use.  So a part names the
-id of the pool, the version, the branch, and the time from which ages count.  It is a read of these key ranges; of
-the references there it reads all, or only those that are named.  `spark_apps.native` writes it, `reader` reads it.
+A version alone does not name a revision: an entry of the journal may hold several branches.  Nor does the name
+of a pool say which one it is: pools are renamed, dropped and created again while a frame is in use.  So a part
+names the id of the pool, the version, the branch, and the time from which ages count.  It names key ranges to
+read, and perhaps references: then only these are read, otherwise all references in the ranges.
+`spark_apps.native` writes it, `reader` reads it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Part(msgspec.Struct, frozen=True):
         return cls(view.config.id, view.version, view.branch, view.now, tuple(key_ranges), only)
 
     def pin(self, view: View) -> View:
-        """A view of the part's revision, from a view at the part's version."""
+        """Returns a view of exactly this part's revision: branch, version and time.  `view` is any view of the
+        pool at the part's version."""
         return replace(view, branch=self.branch, now=self.now)
 
     def encode(self) -> str:

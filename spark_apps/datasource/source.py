@@ -30,7 +30,8 @@ class LakeDataSource(DataSource):
     """A pool, or one of the lake's own tables.
 
     A user's schema (`.schema("a int, b string")`) chooses columns and their types; a column that no record has
-    is null.  Spark then does not call `schema`, by which a stream knows that the user chose.
+    is null.  If the user gives a schema, Spark does not call `schema`; by this a stream knows that the user
+    chose.
     """
 
     _told: pa.Schema | None = None

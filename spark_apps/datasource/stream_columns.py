@@ -8,8 +8,8 @@ kinds of values that the newest state does not have any more, or fewer kinds.
     a stream        has the columns of the newest state, as a batch read has: Spark asks a source for its columns
                     without saying that it wants a stream.  Columns that this state lacks are left out, with a
                     warning
-    changes         have the columns of all records in them, because the option shows what is requested: a delete
-                    may name any of them in its condition
+    changes         have the columns of all records in them: by the option `changes` the source knows what is
+                    requested, and a delete may name any of these columns in its condition
     .schema(...)    has the user's columns, chosen among all that the batch has
 
 In the first two cases a transaction that changes the columns of the newest state stops the stream with an
@@ -42,17 +42,17 @@ log = logging.getLogger(__name__)
 
 
 def state_at(pool: Pool, feed: Feed, version: int) -> View:
-    """Returns the state with which a reader of the feed begins, if it replaces all transactions up to a
-    version."""
+    """Returns the state of the pool at a version, on the feed's branch.  A reader begins with it if the
+    transactions up to that version are purged."""
     return replace(pool.at(str(version)), branch=feed.branch)
 
 
 def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: int) -> pa.Schema:
-    """Returns the columns that the options choose among all columns of the changes after one version up to
-    another.
+    """Returns the columns of the changes after version `after` up to version `until`, limited to those that the
+    options choose.
 
-    After 0 they begin with the history; the newest state counts too.  Raises InvalidInput for an unknown
-    column.
+    They include the columns of the newest state.  `after` 0 means the beginning of the history.  Raises
+    InvalidInput for an unknown column.
     """
     feed = pool.feed(opts.branch_name(options))
     view = pool.at(feed.branch)
@@ -60,8 +60,8 @@ def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: i
 
 
 def _ever_given(pool: Pool, feed: Feed, view: View, *, after: int, until: int) -> pa.Schema:
-    """Returns the united schema; reads the journal only if the branch ever had more columns than its newest
-    state."""
+    """Returns the united schema of the newest state and of all records in the changes.  It reads the journal only
+    if the branch ever had more columns than its newest state."""
     ever = [view.state.schema(id) for id in view.snapshot.schemas_ever(view.sub_pool)]
     if unite_schemas([view.schema, *ever]).equals(view.schema, check_metadata=True):
         return view.schema
@@ -119,7 +119,8 @@ class StreamColumns:
                 )
 
     def _with_what_fits(self, now: pa.Schema, view: View, schemas: Sequence[pa.Schema]) -> pa.Schema:
-        """The stream's columns, each in a type that holds as much of the records as its type in Spark does."""
+        """Returns the stream's columns, each in the type of the lake that holds as much of the records as the
+        column's type in Spark allows.  Logs which values are left out."""
         fields, left_out = {field.name: field for field in now}, {}
         for field in (field for schema in schemas for field in schema):
             mine = fields.get(field.name)

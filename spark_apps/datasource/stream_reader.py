@@ -1,8 +1,8 @@
 """A stream: `spark.readStream.format("lake").load("flights")` gives new transactions, each once and in order.
 
-An offset is the version of the last entry that was delivered.  Within a batch records come by transaction, within
-a transaction by object, in the order of arrival, and within an object by key; tasks take runs of objects.  Rewrites
-(compactions) deliver nothing.
+An offset is the version of the last entry that was delivered.  Within a batch records come by transaction,
+within a transaction by object, in the order of arrival, and within an object by key; tasks take runs of
+objects.  Rewrites (compactions) deliver nothing.
 
     startingTransaction       earliest (the default): everything, and then what is new.  If transactions were
                               purged, the state at the oldest entry that can be resolved comes first, in key order,
@@ -11,20 +11,20 @@ a transaction by object, in the order of arrival, and within an object by key; t
                               N: transaction N and what follows
     maxTransactionsPerBatch   how many entries one batch takes (1,000): Spark's admission control
 
-Two rules make it exact.  If Spark restarts a stream before its first batch is done, it asks for the first offset
-again, and `latest` would then be another one.  So every offset tells where the stream began, and the end of a
-planned batch decides.  And a batch is planned from the entries themselves: an entry that was purged meanwhile, or a
-missing object, is an error, never a gap.
+Two rules prevent that records are lost or come twice.  First, every offset tells where the stream began.  If
+Spark restarts a stream before its first batch is done, it asks for the first offset again, and `latest` would
+then be another version.  So the offset at the end of the planned batch decides.  Second, a batch is planned
+from the entries themselves: an entry that was purged meanwhile, or a missing object, is an error, never a gap.
 
-Of an upsert pool a stream gives every version of a record, of an aggregate pool what each transaction adds.  A
-delete marker is a record with the column `_deleted`, which a stream has if it was chosen (`.schema`, `columns`).
-Without the column a stream stops at a delete marker; skipping it would keep deleted records.
+From an upsert pool a stream gives every version of a record, from an aggregate pool what each transaction adds.
+A delete marker is a record with the column `_deleted`, which a stream has if it was chosen (`.schema`,
+`columns`).  Without the column a stream stops at a delete marker; skipping it would keep deleted records.
 
 With the option `changes` deletes are rows too (`changes`); the rest is the same.
 
-The columns are those of the pool when the stream starts, or those that the user chose (`stream_columns`).  In the
-first case a transaction that changes the columns stops the stream with an error; restart it to pick the new columns
-up.  Objects and the state at the beginning are read in one schema, that of the batch.
+The columns are those of the pool when the stream starts, or those that the user chose (`stream_columns`).  In
+the first case a transaction that changes the columns stops the stream with an error; restart it to pick the new
+columns up.  Objects and the state at the beginning are read in one schema, that of the batch.
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         task_size: int = TASK_SIZE,
         pool_id: str = "",
     ) -> None:
-        """`pool_id`: the id of the changes' pool, even if it was renamed; without it the name decides."""
+        """`pool_id`: the id of the pool whose changes are read, even if it was renamed; without an id, the pool
+        with the name."""
         opts.check_names(options, opts.READ_STREAM, what="a stream")
         self._options, self._pool_id = options, pool_id
         self._schema = schema

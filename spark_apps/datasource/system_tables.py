@@ -19,7 +19,7 @@ from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, spark_schema
 
 ROWS_PER_TASK = 262_144
-"""Rows that one task gets: they are sent inside the task."""
+"""The most rows that one task gets.  They are sent with the task itself."""
 
 
 @dataclass

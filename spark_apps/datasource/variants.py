@@ -1,8 +1,9 @@
 """Typed JSON as Spark's variants, and back: fields whose values have several classes.
 
-Both have forms for times, dates, bytes and NaN.  A variant has no time of day, no duration and no
-map: they become the text that the lake shows, and a record.  Numbers with a fraction are decimals in a variant, as
-Spark's own `parse_json` makes them, and plain JSON numbers in the lake.  `columns.variant` reads variants.
+Both have forms for times, dates, bytes and NaN.  A variant has no time of day and no duration: these become the
+text that the lake shows.  It has no map either: a map becomes a record.  Numbers with a fraction are decimals
+in a variant, as Spark's own `parse_json` makes them, and plain JSON numbers in the lake.  `columns.variant`
+reads variants.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
 """Records in: `df.write.format("lake").mode("append").save("flights")`, and `df.writeStream` to the same.
 
 With `mode("overwrite")` the records replace those of a key range that fulfil a condition (options `from`, `to`,
-`where`), otherwise all of the pool, in the same one transaction: a replace, as of `lake replace`.
+`where`), otherwise all records of the pool.  One transaction removes the old records and adds the new ones, as
+`lake replace` does.
 
-A task builds finished objects, as a task of ingest does, and sends back their descriptions; the driver's `commit`
-commits one transaction.  Only objects named in the messages that Spark hands to `commit` count.  Nothing refers to
-objects of an attempt that failed or lost a race with another attempt, nor to those of an aborted write: the vacuum
-removes them.  Nothing here deletes.
+A task builds finished objects, as a task of ingest does, and sends back their descriptions; the driver's
+`commit` commits one transaction.  Only objects named in the messages that Spark hands to `commit` count.
+Nothing refers to objects of an attempt that failed or lost a race with another attempt, nor to those of an
+aborted write: the vacuum removes them.  Nothing here deletes.
 
-A batch is written once under its option `token`.  Writing it again changes nothing, and the log says so; the tasks
-then only count their records, and other data under a used token is refused as far as counts tell (decision 44).  A
-micro-batch of a stream has a token of its own, made of the query's id and the batch's number (decision 13).  So if
-Spark dies between the commit and its own note of it, and commits the batch again, nothing changes.
+A batch is written once under its option `token`.  Writing it again changes nothing, and the log says so; the
+tasks then only count their records, and other data under a used token is refused as far as counts tell
+(decision 44).  A micro-batch of a stream has a token of its own, made of the query's id and the batch's number
+(decision 13).  So if Spark dies between the commit and its own note of it, and commits the batch again, nothing
+changes.
 
-A task returns bad records as a result, not as a failure, which Spark would repeat.  Records count as arrived in the
-order of the partitions.
+A task returns bad records as a result, not as a failure, which Spark would repeat.  Records count as arrived in
+the order of the partitions.
 """
 
 from __future__ import annotations
@@ -251,8 +253,8 @@ def commit_objects(
 
 
 def _refuse_keyless(branch: Branch, why: str) -> None:
-    """Raises InvalidInput, unless the pool accepts writes in which no record has the key, as it does for
-    files."""
+    """Raises InvalidInput for a write in which no record has the key, unless the pool's setting `nokey` allows
+    such loads."""
     if branch.key.fields and branch.settings["nokey"] == "fail":
         raise InvalidInput(
             f"the data frame: no record has the key field {branch.key.names[0]!r}; {why}; "
@@ -299,8 +301,8 @@ def _fields(branch: Branch, stored: pa.Schema) -> list[str]:
 class _Writes:
     """The common part of writers of batches and of streams.
 
-    Spark makes a writer on the driver and sends copies of it to the tasks; the one that commits is a copy too, or
-    of its own, in another process.
+    Spark makes a writer on the driver and sends copies of it to the tasks.  The writer that commits is a copy
+    too, or is made anew in another process.  A copy opens the branch again.
     """
 
     _known: ClassVar[tuple[str, ...]]
@@ -318,7 +320,7 @@ class _Writes:
         return {name: value for name, value in vars(self).items() if name != "_branch"}
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPartition:
-        """In a task: the objects of one partition."""
+        """Runs in a task: writes the objects of one partition and returns them."""
         if isinstance(self._work, LoadResult):
             return WrittenPartition(0, counted=sum(batch.num_rows for batch in iterator))
         return build(self._work, iterator)
@@ -330,7 +332,7 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
     _known = opts.WRITE
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver: one transaction, or none if the token was used before."""
+        """Runs on the driver: commits one transaction, or none if the token was used before."""
         tasks = [m for m in messages if isinstance(m, WrittenPartition)]
         if isinstance(self._work, WriteWork):
             commit_tasks(self._branch, tasks, replaces=self._work.replaces)
@@ -355,7 +357,7 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
         super().__init__(options, schema, overwrite=False)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """On the driver: one transaction, under the token of the batch."""
+        """Runs on the driver: commits one transaction, under the token of the batch."""
         tasks = [m for m in messages if isinstance(m, WrittenPartition)]
         if tasks:
             commit_tasks(self._branch, tasks, token=batch_token(tasks, batchId))

@@ -31,7 +31,8 @@ class FrameBulk(Bulk):
     def give(
         self, worker: Worker, number: int, unit: Iterable[pa.RecordBatch], bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | Built]:
-        """The pieces of a partition, then what its worker built."""
+        """Runs in a task: sorts the records of partition `number` and yields them as pieces.  Then yields the
+        objects that the worker itself wrote."""
         named = (batch.rename_columns(self.names) for batch in unit)
         for one in self.pieces(worker, blocks_of(self.work, named), bounds):
             yield one if isinstance(one, SortedPiece) else Built(one)

@@ -51,7 +51,7 @@ def is_flat(schema: T.StructType) -> bool:
 
 
 def _as_stored(partition: int, batches: Iterable[pa.RecordBatch]) -> list[Pair]:
-    """In a worker."""
+    """Runs in a task: returns each batch in the lake's types, as a stream of Arrow."""
     answers: list[Pair] = []
     for batch in batches:
         table = from_spark(batch)

@@ -1,13 +1,15 @@
 """A frame as one transaction: `pyspark_lake.write(df, "logs", lake=URI)`.
 
-The same as `df.write.format("lake")`: tasks sort and write objects, the driver commits once, under a token.  But
-the driver is the caller's own Python.  So no process is started to plan and to commit, the session of the thread
-does not matter, the result is returned, and a lease holds the objects of a write that lasts.  A killed job leaves
-objects that no transaction names: orphans, which the vacuum removes.  Nothing is staged (decision 115).
+The same as `df.write.format("lake")`: tasks sort and write objects, the driver commits once, under a token.
+But the driver is the caller's own Python.  So no process is started to plan and to commit, the session of the
+thread does not matter, the result is returned, and a lease holds the objects while a long write lasts.  A
+killed job leaves objects that no transaction names: orphans, which the vacuum removes.  Nothing is staged
+(decision 115).
 
-A small frame comes to the driver, which writes it itself: a job that hands records to Python workers takes longer
-than all the rest (decision 121).  What Spark estimates says that it is small, and only where the order of
-records does not matter, since a frame that is limited may come in another one.
+A small frame comes to the driver, which writes it itself: a job that hands records to Python workers takes
+longer than all the rest (decision 121).  Spark's estimate decides whether a frame is small.  The frame is read
+with a limit, and Spark may then return its records in another order.  So this is done only in append pools, in
+which the order does not matter.
 """
 
 from __future__ import annotations

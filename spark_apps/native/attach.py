@@ -1,8 +1,8 @@
 """Every pool of a lake as a temporary view of Spark's, for SQL and notebooks.
 
-A view is a native read of the newest version of `main` at the time of the call.  One pool that cannot be read does
-not hold back the others.  Spark takes names that differ in case only for one, so only the first of such pools gets
-a view.
+A view is a native read of the newest version of `main` at the time of the call.  One pool that cannot be read
+does not hold back the others.  To Spark, two names that differ only in case are the same name.  So of pools
+with such names, only the first gets a view.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ def _said(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison:
 
 
 def _at_or_above(bound: Comparison, key: PoolKey) -> Predicate:
-    """Keys that come after the bound's values, or equal them; if the bound is beyond these, only the former."""
+    """The keys that come after the bound's values, or equal them.  If the bound is beyond these values
+    (`bound.beyond`), equal keys are left out."""
     ways: list[Predicate] = []
     for equal, path, descending, value, last in _fields(bound, key):
         inclusive = last and not bound.beyond
@@ -71,7 +72,8 @@ def _at_or_above(bound: Comparison, key: PoolKey) -> Predicate:
 
 
 def _below(bound: Comparison, key: PoolKey) -> Predicate:
-    """Keys that come before the bound's values; if the bound is beyond these, also those that equal them."""
+    """The keys that come before the bound's values.  If the bound is beyond these values (`bound.beyond`), keys
+    that equal them are included."""
     ways: list[Predicate] = []
     for equal, path, descending, value, last in _fields(bound, key):
         inclusive = last and bound.beyond
@@ -89,11 +91,13 @@ _SIDE: dict[tuple[bool, bool], Op] = {
     (False, True): "<=",
     (False, False): "<",
 }
-"""The comparison with greater values or with smaller ones, with equal ones or without."""
+"""The comparison operators: first whether greater values fulfil it, not smaller ones; then whether equal values do
+too."""
 
 
 def _fields(bound: Comparison, key: PoolKey) -> Iterator[tuple[list[Predicate], Path, bool, pa.Scalar, bool]]:
-    """For each value: that the fields before equal theirs; its path, whether descending, it, whether it is last."""
+    """Yields for each value of the bound: predicates that say that the key's fields before it equal their values;
+    the path of its field; whether that is descending; the value; and whether it is the last."""
     equal: list[Predicate] = []
     for number, (field, value) in enumerate(zip(key.fields, bound.values, strict=False), 1):
         path = (field.name,)

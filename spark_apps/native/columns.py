@@ -9,10 +9,10 @@ A stored field becomes the pool's field by casts that lose nothing: to wider int
 to doubles that hold them, record by record and list by list.  A field that the object lacks is null.  Only the
 lake makes any other union of types (to JSON, to nanoseconds).
 
-The filters of a user's query are Spark's own, so here too Spark must push down only what loses no row
-(`predicates`).  Outside of lists and maps, these are not pushed down: floats; timestamps in milliseconds,
-because Spark cuts the other side to milliseconds too; and dates and instants of an object with values of
-October 1582.  Pure; called by `plan`.
+Spark itself pushes the filters of a user's query down to Parquet, which for some values loses rows
+(`predicates`).  So columns with such values are given in a form that Spark does not push down.  Outside of
+lists and maps these are: floats; timestamps in milliseconds, because Spark cuts the other side to milliseconds
+too; and dates and instants of an object with values of October 1582.  Pure; called by `plan`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ RESERVED = "_tmp_metadata_"
 
 
 class NotNative(Exception):
-    """Spark's Parquet reader cannot express it exactly; the message says why."""
+    """A column, key range or condition that Spark's Parquet reader cannot express exactly; the message says
+    why."""
 
 
 def check_readable(field: pa.Field) -> None:
@@ -87,9 +88,11 @@ def _fault(field: pa.Field, *, inside: bool) -> str:
 
 
 def presented(stored: pa.Field | None, target: pa.Field, *, moved: bool) -> str:
-    """The pool's column as an expression over the object's; `stored` is None if the object has no such field.
+    """Returns the pool's column as an expression over the object's columns; `stored` is None if the object has no
+    such field.
 
-    `moved`: whether the object may have dates or times of October 1582 in it (`may_be_moved`).  Raises NotNative.
+    `moved`: whether the object may have dates or times of October 1582 in this column (`may_be_moved`).  Raises
+    NotNative.
     """
     name = quoted((target.name,))
     return f"{_expression(name, stored, target, moved=moved)} as {name}"
@@ -127,8 +130,8 @@ def _expression(column: str, stored: pa.Field | None, target: pa.Field, *, moved
 
 
 class _Guard(Enum):
-    """When a value is protected from being pushed down by Spark: as its type needs it, with `moved`, or
-    never."""
+    """When a value is written so that Spark does not push it down to Parquet.  PLAIN: if its type needs that.
+    MOVED: also dates and times that Spark would push down as others.  NONE: never."""
 
     MOVED = "moved"
     PLAIN = "plain"
@@ -136,7 +139,7 @@ class _Guard(Enum):
 
 
 def _united(column: str, stored: pa.Field, target: pa.Field, *, guard: _Guard, depth: int) -> str:
-    """The value of one field in the type of the united one."""
+    """Returns an expression that gives the values of a stored field in the type of the pool's field."""
     if is_json(target):
         raise NotNative(f"column {target.name!r} holds values of several kinds in other objects")
     kind, wanted_kind = stored.type, target.type
@@ -196,7 +199,7 @@ def _spark_type(field: pa.Field) -> T.DataType:
 
 
 def ddl(kind: T.DataType) -> str:
-    """The type in Spark's SQL, whatever signs the names of its fields have."""
+    """The type in Spark's SQL.  Names of fields may have any characters."""
     if isinstance(kind, T.StructType):
         return "struct<" + ", ".join(f"{quoted((f.name,))}: {ddl(f.dataType)}" for f in kind) + ">"
     if isinstance(kind, T.ArrayType):

@@ -20,7 +20,8 @@ _RIGHT = (False, True, True, True, False, False, False)
 
 
 def explain(spark: Any, options: opts.Options) -> str:
-    """Aligned text: a line for each way and reason, then the conditions of Spark's reads.
+    """Returns aligned text: one line for each way of reading and its reason, then the conditions that Spark's
+    reads have.
 
     Records and bytes are those of the objects, an upper bound of what is read.  Raises what `read` raises.
     """

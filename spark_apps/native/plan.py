@@ -1,21 +1,22 @@
 """Deciding which records of a revision Spark's own Parquet reader reads, and which the data source: pure.
 
-A native read has no order.  So in append pools no record needs a merge, and each reference is decided on its own.
-In upsert and aggregate pools the keys are cut into stretches, at the bounds of the references: where two references
-overlap, the data source merges them; where one lies alone, its records are part of the answer as they are stored.
+A native read has no order.  So in append pools no record needs a merge, and each reference is decided on its
+own.  In upsert and aggregate pools the keys are cut into stretches, at the bounds of the references: where two
+references overlap, the data source merges them; where one lies alone, its records are part of the answer as
+they are stored.
 
-Spark's reader takes a reference if all of these can be said exactly; otherwise the data source reads it:
+Spark's reader takes a reference if Spark can express all of these exactly; otherwise the data source reads it:
 
-| what | how it is said |
+| what | how Spark expresses it |
 |---|---|
 | columns | the object's own, cast to the pool's (`columns`); columns that it lacks are null |
 | the range asked for, and a clip of the reference | comparisons of the key's columns (`bounds`) |
 | tombstones, age-off, `where` | conditions (`conditions`), and `_seq` if an object has several sequences |
 | delete markers of upsert pools | `_deleted` |
 
-References with the same columns and conditions are one read.  The number of reads, of comparisons and of key ranges
-for the data source is bounded; what is beyond the bound comes by the data source.  `read` does what is decided
-here, `explain` shows it.
+References with the same columns and conditions are one read.  The number of reads, of comparisons and of key
+ranges for the data source is bounded; the data source reads what is beyond a bound.  `read` does what is
+decided here, `explain` shows it.
 """
 
 from __future__ import annotations
@@ -128,17 +129,18 @@ def decide(
 ) -> NativePlan:
     """Decides how the records of a plan that is `alive` are read.
 
-    `asked`: the key range that the user asked for, without that of the condition.  `whole`: the key ranges of
-    objects whose references may be clipped, from their footers.  `blocked`: why Spark's reader can read nothing;
-    "" if it can.
+    `asked`: the key range that the user asked for; a range that follows from the condition is not in it.
+    `whole`: the key ranges of objects whose references may be clipped, from their footers.  `blocked`: why
+    Spark's reader can read nothing; "" if it can.
     """
     return _Deciding(plan, asked, whole, blocked, limits).decided()
 
 
 def alive(plan: ScanPlan) -> ScanPlan:
-    """The plan with only the references that may hold a record of the answer, as `reading.scan` decides it.
+    """Returns the plan with only the references that may hold a record of the answer, as `reading.scan` decides
+    it.
 
-    The other objects are not read, so a vacuum may have taken them.
+    The objects of the other references are never opened, so it is no error if a vacuum has deleted them.
     """
     covering, upsert = Covering(plan.tombstones, plan.schemas.__getitem__), plan.rule.kind == "upsert"
     return replace(
@@ -147,7 +149,7 @@ def alive(plan: ScanPlan) -> ScanPlan:
 
 
 def unclear(plan: ScanPlan) -> list[Reference]:
-    """The references that may be clipped, as far as the state shows."""
+    """The references that may be clipped: the state does not show that they cover their whole object."""
     return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
 
 

@@ -43,7 +43,8 @@ class Empty:
 
 @dataclass(frozen=True)
 class Always:
-    """The same answer for every value of the column; null if the column or the answer is null."""
+    """The predicate with the same answer for every value of a column.  It is null for a null in the column, and
+    for each value if `answer` is None."""
 
     path: Path
     answer: bool | None
@@ -153,7 +154,8 @@ def quoted(path: Path) -> str:
 
 
 def guarded(column: str, kind: pa.DataType) -> str:
-    """The same values, in a form that Spark does not push down to Parquet."""
+    """Returns an expression with the same values as the column, in a form that Spark does not push down to
+    Parquet."""
     if pa.types.is_floating(kind):
         return (
             f"if(isnan({column}), cast('NaN' as {'float' if kind.bit_width == 32 else 'double'}), {column})"
@@ -163,12 +165,12 @@ def guarded(column: str, kind: pa.DataType) -> str:
 
 FIRST_MOVED, LAST_MOVED = dt.datetime(1582, 10, 3), dt.datetime(1582, 10, 17)
 """Dates that the old calendar lacks, and two days more on either side, since local days differ.  Spark pushes a
-date
-down as one of the old calendar, so these become another day (decision 86)."""
+date down as one of the old calendar, so these become another day (decision 86)."""
 
 
 def is_moved(value: pa.Scalar) -> bool:
-    """Whether Spark would push down another value than this one."""
+    """Whether Spark may push down another value than this one: a date or time of October 1582, or a floating-point
+    number."""
     kind = value.type
     if pa.types.is_date32(kind):
         return FIRST_MOVED.date() <= value.as_py() <= LAST_MOVED.date()

@@ -1,18 +1,20 @@
 """The frame of a native read: opens the revision, decides (`plan`), and unites the reads of both ways.
 
 Spark's reader is told everything that could change an answer: the schema, so that it infers none; not to skip
-missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.  For the
-last a path escapes what Hadoop's patterns are made of.  Spark's own switch (`__globPaths__`) is of no use: by it
-several paths with such characters are each read as often as there are paths.
+missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.  To
+prevent patterns, a path has a backslash before each character that Hadoop would read as one.  Spark's own
+switch (`__globPaths__`) does not help: with it, if several paths have such characters, each is read as often as
+there are paths.
 
-Spark looks whether the objects are there, and lists them after that; an object that a vacuum deletes in between it
-leaves out without a word.  So after Spark has listed them, the history is asked whether a vacuum has begun to take
-one.  Over Spark Connect that is too early, because the server lists them at the frame's first action.  So there the
-data source reads versions with objects that no branch refers to any more, unless a lease holds them.
+Spark first looks whether the objects are there, and lists them after that.  If a vacuum deletes an object in
+between, Spark leaves it out without a word.  So after Spark has listed the objects, this module asks the
+history whether a vacuum has begun to delete one.  Over Spark Connect that is too early, because the server
+lists them at the frame's first action.  So there the data source reads versions with objects that no branch
+refers to any more, unless a lease holds them.
 
 Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
 looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
-another machine), everything comes by the data source, and a warning says so once for each store.  First Python
+another machine), the data source reads everything, and a warning says so once for each store.  First Python
 opens that object: if it is gone, that is the reason, and the error says so.
 """
 
@@ -64,7 +66,7 @@ SETTINGS = {
 """What Spark's Parquet reader is told, whatever the session says."""
 
 _OF_PATTERNS = "{}[]*?\\"
-"""By these characters Spark knows a pattern."""
+"""The characters by which Spark recognizes a path as a pattern."""
 
 _HADOOP = {"s3": "s3a"}
 """The scheme by which Hadoop knows a store, if it is another than the lake's."""

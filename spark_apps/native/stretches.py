@@ -71,10 +71,10 @@ def overlapping(references: Iterable[Reference], ranges: Sequence[KeyRange]) -> 
 
 
 def with_few_ranges(cut: Sequence[Stretch], most: int) -> list[bool]:
-    """For each stretch, whether Spark's reader reads it.
+    """Returns, for each stretch, whether Spark's reader reads it.
 
-    The smallest stretches between two merged ones go to the data source, so that there are few ranges.  Ranges
-    are counted as runs of merged stretches; keys between them that no reference holds do not divide a run.
+    If the data source would get more than `most` key ranges, it also reads the smallest stretches between two
+    that it reads anyway, which joins their ranges.  Keys without a reference do not divide a range.
     """
     native = [stretch.alone is not None for stretch in cut]
     runs = [(is_native, list(run)) for is_native, run in groupby(range(len(cut)), key=native.__getitem__)]
