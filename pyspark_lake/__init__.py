@@ -198,8 +198,8 @@ def write(
 
     `mode` is append or overwrite; `from_`, `to` and `where` say what an overwrite replaces.  `metadata` are
     texts to store with the transaction.  With `bulk` Spark orders the records first, so that no two new objects
-    share a key; a pool without records and split points is split into so many `ranges`, by default as
-    docs/loading.md says.  Returns what was written.  Raises `lake_core.errors.InvalidInput`,
+    share a key.  `ranges`: into how many ranges a pool without records and split points is then split; the
+    default is in docs/loading.md.  Returns what was written.  Raises `lake_core.errors.InvalidInput`,
     `Conflict`, `NotFound`, `OutcomeUnknown`, `Unavailable`, ...
     """
     from lake_core.errors import InvalidInput
@@ -309,11 +309,12 @@ def rekey(
     message: str | None = None,
     ranges: int | None = None,
 ) -> Rekeyed:
-    """Makes a pool with another key from the readable records of a pool at a revision, by the tasks of a session.
+    """Makes a pool with another key from the readable records of a pool at a revision; the tasks of the Spark
+    session do the work.
 
     Tasks read and sort the records as the lake does, and Spark's shuffle brings those of a range together
-    (`log_lake.lake.rekey`).  The new pool is listed when it holds all of them.  `ranges`: split it into so many.
-    Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+    (`log_lake.lake.rekey`).  The new pool is listed when it holds all of them.  `ranges`: into how many ranges
+    to split it.  Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
     """
     from spark_apps.frames.rekey import rekey as rekey_pool
 
