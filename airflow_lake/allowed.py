@@ -37,7 +37,8 @@ _OF_RUN = re.compile(
 """Values of Airflow that can be chosen by a person who starts a run, fills a form, or makes an event of an
 asset."""
 _OF_CONF = re.compile(r"\b(params|conf)\b")
-"""Such values that come from the run's conf: without a conf they are those of the DAG."""
+"""Those of these values that come from the run's conf.  If a run has no conf, they are the values of the
+DAG."""
 
 
 def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:

@@ -165,11 +165,11 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:
-    """Returns the keys of the partitions from `begin` to before `end`, two instants: days of the zone, or else
-    days of UTC.
+    """Returns the keys of the partitions in the time from `begin` to before `end`.
 
-    If the instants are not midnights but whole hours, in the zone or in UTC, the partitions are hours;
-    otherwise there is one partition.  `zone` is the name of a zone or an object of pendulum, as in
+    If both instants are midnights of the zone, the partitions are the days of the zone; otherwise, if they are
+    midnights of UTC, the days of UTC.  If they are whole hours, in the zone or in UTC, the partitions are
+    hours; otherwise there is one partition.  `zone` is the name of a zone or an object of pendulum, as in
     `interval.zone_of`.  Keys are times in that zone, like those of Airflow's own CronPartitionTimetable
     (decision 206); keys for days of UTC are times in UTC.  An hour that occurs twice on a clock has one key.
 

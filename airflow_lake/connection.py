@@ -1,9 +1,8 @@
 """The content of a connection: where a lake is, its credentials, and the Spark that works on it; pure.
 
-A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name three others: one of
-type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark, one of
-type kafka for topics.  The hook reads
-connections from Airflow and passes them here (`hooks.lake`).
+A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name three others:
+one of type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark, one of
+type kafka for topics.  The hook reads connections from Airflow and passes them here (`hooks.lake`).
 """
 
 from __future__ import annotations
@@ -131,9 +130,10 @@ def _mebibytes(value: Any, what: str) -> int:
 
 
 def store_options(connection: Connection, *, uri: str) -> dict[str, Any]:
-    """The options of a store for the credentials in a connection of type aws or google_cloud_platform.
+    """Returns the options of a store for the credentials in a connection of type aws or google_cloud_platform.
 
-    Raises InvalidInput if it is of another type, or for another store than `uri` names.
+    Raises InvalidInput if the connection has another type, or if its credentials are not for the kind of store
+    in `uri`.
     """
     kinds = {"aws": ("s3", "s3a"), "google_cloud_platform": ("gs", "gcs")}
     what = _named(connection, *kinds)

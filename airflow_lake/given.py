@@ -184,9 +184,9 @@ def text_if_given(value: Any, name: str, *, task: str, asked: Any) -> str | None
 
 
 def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
-    """Like `text`, for a parameter that the DAG may leave empty: then "".
+    """Like `text`, but returns "" if the DAG file leaves the parameter empty (`asked`).
 
-    `asked` is what the DAG file says.  If that is not empty, the template must not render an empty text.
+    If the DAG file sets the parameter, a template in it must not render an empty text.
     """
     if not asked and (value is None or value == ""):
         return ""

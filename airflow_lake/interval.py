@@ -1,11 +1,11 @@
 """Finds the interval of time that a run of a DAG is for, and refuses an interval that the run did not ask for;
 pure.
 
-Airflow also gives an interval to a run that a person, a program or another DAG starts: by a schedule, the last
-one before the run's date.  So a run of today has yesterday's interval, but today's `{{ ds }}`, and a replace
-would remove yesterday's records because today's folder is empty.  A run of a schedule or a backfill is for its
-interval.  A run that assets start has none.  With `by_hand`, other runs may work on the interval that Airflow
-gives them.
+If a person, a program or another DAG starts a run, Airflow gives it an interval too: the last one of the
+schedule that ended before the run's date.  So a run of today has yesterday's interval, but today's `{{ ds }}`.
+A replace would then remove yesterday's records, because today's folder is empty.  A run of a schedule or a
+backfill is for its interval.  A run that assets start has none.  With `by_hand`, other runs may work on the
+interval that Airflow gives them.
 
 Called by the operators that replace or delete and the erasure agent (`refuse_given`), and by the intervals
 agent (`interval_of`).

@@ -139,7 +139,8 @@ def dataset_of_asset(asset: Any, lineage_context: Any = None) -> Any:
 
 
 def _store_uri(first: str, path: str) -> str:
-    """The URI of the lake of an asset whose host is `first`; if the path is a pool alone, that is a connection."""
+    """Returns the URI of the lake of an asset `lake://FIRST/PATH`.  If the path is only the name of a pool,
+    `first` is the id of a connection; otherwise it is the scheme of the store."""
     folder = unquote(path.rpartition("/")[0]).strip("/")
     if folder:
         return f"file:///{folder}" if first == "file" else f"{first}://{folder}"

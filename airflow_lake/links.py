@@ -35,9 +35,10 @@ class _ViewLink(BaseOperatorLink):
 
 
 def _is_filled_in(effect: Effect) -> bool:
-    """Whether it names a lake, a pool and a branch.
+    """Whether the effect names a lake, a pool and a branch as texts.
 
-    A task whose templates could not be filled in has what the DAG says, such as the result of another task.
+    If the templates of a task could not be filled in, its effect has what the DAG file says, for example the
+    result of another task.
     """
     return all(isinstance(name, str) for name in (effect.lake, effect.pool, effect.branch))
 

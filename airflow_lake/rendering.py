@@ -111,8 +111,8 @@ def _keeping(env: Any) -> Any:
 
 @pass_context
 def _as_it_is(_: Any, value: Any) -> Any:
-    """Returns the value unchanged.  Because it takes the context, Jinja makes no text of a constant, such as `{{
-    ['a', 'b'] }}`."""
+    """Returns the value unchanged.  It takes the context only so that Jinja evaluates a constant, such as `{{
+    ['a', 'b'] }}`, when it renders; otherwise Jinja would make it a text when it compiles the template."""
     return value
 
 

@@ -3,11 +3,15 @@
 `LakeUpkeep` keeps pools in order; each agent is also a group of its own.  `LakeConfig` names the lake and the
 pools.
 
-    config     what a group works on            agent      find, run, report
-    agents     a group for each agent           upkeep     four of them together
-    pack       at most 64 mapped tasks          tasks      what the tasks do
+    config        what a group works on
+    agent         the tasks of one agent: find, run, report
+    agents        a group for each agent
+    upkeep        the agents of upkeep as one group
+    pack          at most 64 mapped tasks
+    tasks         what the tasks do
     transaction   a group of tasks that commits in all pools or in none
-    form       an agent as a DAG of its own     approval, question   ask a person before an agent deletes
+    form          an agent as a DAG of its own
+    approval, question   ask a person before an agent deletes
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
 """

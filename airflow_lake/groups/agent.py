@@ -194,7 +194,7 @@ class AgentGroup(TaskGroup):
         return run
 
     def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
-        """The last task; it reads the values that the tasks with these ids returned."""
+        """Returns the last task.  It reads what the tasks with the ids `find` and `approve` returned."""
         agent = self.agent
 
         @lake_task(**REPORT, **how)

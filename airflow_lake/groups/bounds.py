@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The facts from the DAG file when it is parsed: the group's lake and files, and the defaults of
+    """What the DAG file itself names, when it is parsed: the group's lake and files, and the defaults of
     parameters."""
 
     lake: Any = ""
@@ -28,7 +28,7 @@ class Bounds:
 
     @classmethod
     def of(cls, config: LakeConfig, *, params: Mapping[str, Any] | None, takes_params: bool) -> Bounds:
-        """The facts for a group with this config, in a DAG with these parameters."""
+        """Returns what the DAG file names for a group with this config, in a DAG with these parameters."""
         texts = (config.lake, *config.pools, config.branch, config.dry_run, *config.asked.values())
         return cls(
             lake=config.lake,

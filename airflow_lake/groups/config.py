@@ -24,8 +24,8 @@ _FIELDS = (
     ("pool_slots", ParameterKind.COUNT, True),
     ("approval", ParameterKind.FLAG, True),
 )
-"""The types of the fields.  Those marked true accept no templates: Airflow reads them when it parses the
-file."""
+"""The types of the fields of the config.  A field marked true accepts no templates, because Airflow reads it when
+it parses the file."""
 
 
 OWN_FIELDS = ("lake", "pools", "branch", "dry_run")
@@ -128,7 +128,7 @@ class LakeConfig:
 
     @property
     def slot_args(self) -> dict[str, Any]:
-        """Further arguments for the tasks `run`."""
+        """Further arguments for the tasks `run`: how many slots of the Airflow pool each takes."""
         return {"pool_slots": self.pool_slots} if self.pool_slots > 1 else {}
 
     def plain(self, *, agent: str, also: tuple[str, ...]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def checked(config: Any, *, who: str) -> LakeConfig:
 
 
 def _are_texts(value: Any) -> bool:
-    """Whether the value is texts by name."""
+    """Whether the value is a mapping whose names and values are all texts."""
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
 
 

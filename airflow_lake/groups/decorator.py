@@ -19,7 +19,8 @@ from airflow_lake.tries import sentence_last
 
 
 class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
-    """A function as a task that records its `effects`; `agent` names the agent if it is a task `run`."""
+    """A function as a task that records its `effects`.  `agent` is the name of the agent if this is the agent's
+    task `run`."""
 
     custom_operator_name = "@lake_task"
     operator_extra_links = LINKS

@@ -7,10 +7,10 @@ The files in `dags/` use it:
 
 Variables in the environment of the dag processor:
 
-    LAKE_COMPACT_SCHEDULE       `schedule` of the agent's row if it is not set; empty: by hand only
+    LAKE_COMPACT_SCHEDULE       when the agent runs; not set: the `schedule` in the agent's row; empty: by hand only
     LAKE_INTERVALS_TIMEZONE     the zone of its days; UTC if it is not set
     LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
-    LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
+    LAKE_UPKEEP_POOL_SLOTS      how many slots of that pool each task `run` takes
     LAKE_COMPACT_SPARK_CONF     settings of Spark for an agent, such as resources, as a JSON object of texts
     LAKE_APPROVAL               retention, erasure, or both with a comma: a person is asked before they delete
 """

@@ -18,8 +18,8 @@ MAX_LINES = 100
 """The most lines of a question: Airflow shows it in a page, and stores it."""
 
 MAX_LINE = 500
-"""The most characters of a line: the names of pool and branch, 255 each, fit; other parts may have any
-length."""
+"""The most characters of a line of the question.  The names of pool and branch, of up to 255 characters each, fit;
+other parts are cut if they are longer."""
 
 ANSWER = "answer"
 """The key of the XCom in which `approve` stores the answer: the chosen options, and who chose them."""
@@ -29,9 +29,11 @@ REJECT = "Reject"
 
 
 def question(all_work: Sequence[Work], *, lake: str) -> str:
-    """The question in Markdown: the lines of the work as a list, because the page joins other lines.
+    """Returns the question in Markdown, with the lines of the work as a list; without a list the page would join
+    them.
 
-    `lake` is its name.  A line may repeat stored text, such as who began an erasure: it stays one line of code.
+    `lake` is the name of the lake.  A line may repeat stored text, such as who began an erasure, so each line
+    is shown as code and never as Markdown.
     """
     lines = [line for work in all_work for line in work.questions]
     shown = "\n".join("- `" + _one_line(line) + "`" for line in lines[:MAX_LINES])

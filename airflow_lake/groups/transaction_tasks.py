@@ -25,7 +25,7 @@ class LakeTransactionOperator(LakeOperator):
         super().__init__(pool_name="", **kwargs)
 
     def take(self) -> None:
-        """The lake, and the transaction."""
+        """Reads the lake, and the transaction."""
         self.take_asked()
 
 
@@ -50,10 +50,10 @@ class LakeBeginOperator(LakeTransactionOperator):
         self.inside: tuple[str, ...] = ()
 
     def act(self, context: Context) -> str:
-        """The id.
+        """Begins the transaction and returns its id.
 
-        Raises AirflowSkipException if the run has committed, InvalidInput if a task inside has ended, NotFound (a
-        pool), Unavailable.
+        Raises AirflowSkipException if the run has committed, InvalidInput if a task inside has ended, NotFound
+        (a pool), Unavailable.
         """
         from airflow.sdk.exceptions import AirflowSkipException
 
@@ -82,7 +82,8 @@ class LakeBeginOperator(LakeTransactionOperator):
         return transaction.id
 
     def _check_cleared(self, task: Any) -> None:
-        """Raises InvalidInput if Airflow would begin a new transaction without repeating each task inside."""
+        """Raises InvalidInput if a person cleared this task, but not every task inside: the new transaction would
+        lack the writes of the others."""
         from lake_core.errors import InvalidInput
 
         for one in self.inside:
@@ -127,7 +128,7 @@ class LakeCommitOperator(LakeTransactionOperator):
             self.add_outlet(outlet)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The versions by pool.
+        """Returns, for each pool, the version at which the transaction became visible there.
 
         Raises AirflowFailException (it was aborted, or a pool refuses it: no other try can commit it),
         OutcomeUnknown, Unavailable.

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
 IDENTITY = ("pool_name", "branch", "files", "format", "options", "begin", "end", "low", "high", "where")
-"""The arguments that distinguish the mapped tasks of a run.  Their indexes do not: another list gives them to other
-values."""
+"""The arguments that distinguish the mapped tasks of a run.  The map index cannot: if the list that a task is
+mapped over changes, the same index stands for another value."""
 BOUNDS = ("begin", "end", "low", "high", "where")
 """The arguments that decide which records are replaced or deleted."""
 FIGURES = ("version", "records", "objects", "size")

@@ -60,7 +60,7 @@ class LakeQueryOperator(LakeOperator):
         self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)
 
     def take(self) -> None:
-        """The statement; it names the pools."""
+        """Reads the statement, which names the pools."""
         self.take_asked()
         self.sql = given.text(self.sql, "sql", task=self.task_id)
 

@@ -23,9 +23,10 @@ UNREAD = {
 class LakeStatementOperator(LakeOperator):
     """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS, as `lake query` does.
 
-    It is one transaction, once for each task of a run.
+    The statement is one transaction.  A retry of the task commits nothing twice.
 
-    With `transaction` it works in that one; UPDATE, MERGE and CREATE cannot (docs/transactions.md).
+    With `transaction` it works in that transaction over pools; UPDATE, MERGE and CREATE cannot
+    (docs/transactions.md).
     """
 
     works_in_transaction: ClassVar[bool] = True
@@ -39,7 +40,7 @@ class LakeStatementOperator(LakeOperator):
         self.asked |= self.asked_token(token)
 
     def take(self) -> None:
-        """The statement; it names the pool."""
+        """Reads the statement, which names the pool."""
         self.take_asked()
         self.sql = given.text(self.sql, "sql", task=self.task_id)
         self.message = given.text_or_empty(self.message, "message", task=self.task_id)

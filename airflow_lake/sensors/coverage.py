@@ -31,11 +31,11 @@ SHOWN = 5
 class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
     """Waits until a branch of the pool has every interval that ends by `until` (inclusive).
 
-    The intervals are those of the pool's settings, and begin with that of `since`; without `since`, with the
-    first one that the pool should have, or has.  Both are times of ISO 8601; one without a zone is in the
-    pool's zone.  The sensor looks every five minutes (`poke_interval`), holds no worker in between (`mode`),
-    and fails after `timeout`, or at once if the key has no times.  If the store does not answer, it looks again
-    later.
+    The intervals are those of the pool's settings.  The first of them is the one with the time `since`; without
+    `since`, the first one that the pool should have, or has.  `since` and `until` are times of ISO 8601; a time
+    without a zone is in the pool's zone.  The sensor looks every five minutes (`poke_interval`), holds no
+    worker in between (`mode`), and fails after `timeout`, or at once if the key has no times.  If the store
+    does not answer, it looks again later.
 
     The result: `pool`, `until`, `intervals` (their number), `version` (of the branch).
     """

@@ -3,10 +3,11 @@
     Asset(asset_uri("flights"), watchers=[AssetWatcher(name="flights",
     trigger=TransactionTrigger(pools=["flights"]))])
 
-All triggers of one lake with one pause share a loop in the triggerer, however many pools they watch.  What a
-watcher has seen is kept by Airflow, with the asset: a triggerer that starts again goes on from there, so a
-transaction of the meantime is an event too.  It is kept once Airflow has stored the event, which Airflow tells the
-producer of a shared stream (`advance`).  So an event may come twice after a crash, never not at all.
+All triggers of one lake with one pause share a loop in the triggerer, however many pools they watch.  Airflow
+keeps, with the asset, the position up to which a watcher has seen its pools.  A triggerer that starts again
+goes on from there, so a transaction of the meantime is an event too.  The position is stored only after Airflow
+has stored the event: Airflow then calls `advance` of the shared stream's producer.  So after a crash an event
+may come twice, but it is never lost.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ async def _looked(loop: _Loop, pause: float, look: Callable[[], T]) -> T | None:
 async def _looks(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
     """Yields the news in the pools of the loop's interest, look by look, until the caller ends it.
 
-    News that a trigger missed come before those committed after it.
+    News that a new trigger has missed come first, then the news of later transactions.
     """
     while True:
         async with loop.turn:
@@ -170,7 +171,8 @@ class _Producer(SharedStreamProducer):
             yield look, look
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Stores the positions.  If an event of a look was not stored, none of its positions are."""
+        """Stores the positions of these looks.  If an event of a look could not be stored, no position of that
+        look is stored."""
         for look, outcome in batch:
             if not outcome.failed:
                 await look.keep()

@@ -37,7 +37,7 @@ may_read = Depends(requires_access_asset("GET"))
 """Lets a request through if its user may see assets; otherwise 401 or 403."""
 
 BUTTONS = tuple(agent.name for agent in AGENTS.values() if agent.by_pool)
-"""Agents that have a button for a pool, or all of them."""
+"""The agents with a button; a user can start them for one pool or for all pools."""
 FORMS = ("erasure",)
 """Agents that have a form of their own, since they need more than a pool.  (`intervals` needs a time.)"""
 ERASURE = "lake_erasure"
@@ -47,7 +47,8 @@ REFUSED = {
 }
 LINK = '<a href="../" target="_top">Airflow</a>'
 REFUSAL = f'<!doctype html><html lang="en"><title>Lake</title><p>{{}} {LINK}</p></html>'
-"""The page for a person who opens the page by its address, such as the link of a task, without the right to."""
+"""The page for a person who opens the address directly, for example by the link of a task, and has no right to see
+the view."""
 
 
 def may_start(user: BaseUser, dag_id: str) -> bool:

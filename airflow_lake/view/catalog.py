@@ -23,7 +23,7 @@ from log_lake.view.guard import SameOrigin
 from log_lake.view.lakes import Lakes
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-"""All: the catalog itself refuses those that would write."""
+"""All methods of HTTP; the catalog itself refuses those that would write."""
 
 
 def build(lakes: Lakes | None = None) -> SameOrigin:
