@@ -3,11 +3,11 @@
     find (no Spark) -> run (mapped: a pool's erasures, one after another) -> report
 
 A run that names records (`where`, `key`, `from`, `to`) and pools begins an erasure in each pool.  Every run
-resumes pending erasures: once a tag or a reader has released an object, the next run deletes it.  So the DAG has
-a schedule (LAKE_ERASURE_SCHEDULE, default daily at 4:30); a run without a pending erasure does nothing.
+resumes pending erasures: once a tag or a reader has released an object, the next run deletes it.  So the DAG
+has a schedule (LAKE_ERASURE_SCHEDULE, default daily at 4:30); a run without a pending erasure does nothing.
 `report` says what was deleted, what is held and how to release it.  It fails as long as an erasure is pending.
-A dry run logs what holds such records.  If LAKE_APPROVAL names this agent, a person must approve before it
-begins.  An erasure cannot be undone:
+A dry run logs which objects hold the named records.  If LAKE_APPROVAL names this agent, a person must approve
+before it begins.  An erasure cannot be undone:
 
     airflow dags trigger lake_erasure --conf '{"pools": ["people"], "key": "4711", "dry_run": true}'
 
