@@ -33,7 +33,7 @@ NAMES = (
     "flights",
 )
 MODULES = {"ranges": ("ranges", "ranges_memory", "ranges_spark")}
-"""The modules of a benchmark, if it has others than the one of its name."""
+"""The modules of a benchmark, if it has others than the one that has its name."""
 _LINE = "{:<38} {:>12} {:>8} {:>8} {:>12} {:>12} {:>9}  {}"
 
 

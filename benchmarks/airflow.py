@@ -1,8 +1,8 @@
 """Airflow: idle runs over 1,000 pools, mapped tasks, parsing, a batch of files, the trigger, the web view.
 
-Everything is on local files.  `floor` lines are Airflow without the lake: an empty DAG of the same three tasks, an
-empty DAG file, the view of one pool.  In runs `to the first` is the floor's seconds over those of the line:
-Airflow's own share.  Aims that are missed are printed as MISSED.
+Everything is on local files.  `floor` lines are Airflow without the lake: an empty DAG of the same three tasks,
+an empty DAG file, the view of one pool.  In lines of runs, `to the first` is the floor's seconds divided by
+those of the line: the share that Airflow itself takes.  Aims that are missed are printed as MISSED.
 
 AIRFLOW_PARTS: which of idle, work, parse, trigger, batch, view.
 """
@@ -28,7 +28,7 @@ REFERENCES = 100_000
 
 
 def measures() -> Iterator[Measure]:
-    """The parts, each with its floor first."""
+    """Yields the lines of all parts; each part begins with its floor."""
     lake, landing = data.fresh("idle"), data.fresh("landing")
     run("build", f"{HERE}:build_idle", lake, landing)
     if "idle" in PARTS:
@@ -51,7 +51,7 @@ def measures() -> Iterator[Measure]:
 
 
 def aimed(line: Measure, *aims: tuple[str, float, float]) -> Measure:
-    """The line; its note names each aim, (what, value, most), that was missed."""
+    """Returns the line with a note that names each missed aim. An aim is (what, measured value, most)."""
     missed = [f"MISSED: {what} {value:,.3g} > {most:,.3g}" for what, value, most in aims if value > most]
     return replace(line, note="; ".join(filter(None, [line.note, *missed])))
 

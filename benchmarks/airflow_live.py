@@ -17,7 +17,7 @@ from benchmarks.measure import Measure
 from local.services import Services
 
 FILES, RECORDS = 100, 1_000
-"""A batch: so many files of so many records each."""
+"""The number of files in a batch, and of records in each file."""
 BATCHES = 4
 VISITS = 5
 POOL = "landed"
@@ -27,7 +27,8 @@ SECONDS = 600.0
 
 @contextmanager
 def whole_airflow(lake: str) -> Iterator[Services]:
-    """Airflow, with its schedules off but for that of intervals, and a Spark Connect server of two cores."""
+    """Runs Airflow and a Spark Connect server of two cores. Airflow's schedules are off, except that of
+    intervals."""
     off = {f"LAKE_{agent}_SCHEDULE": "" for agent in ("INGEST", "COMPACT", "CHECKPOINT", "TOMBSTONES")}
     off |= {f"LAKE_{agent}_SCHEDULE": "" for agent in ("RETENTION", "ERASURE", "SPLIT")}
     dags = put_dags(Path(data.fresh("live-dags")), found='[{"title": "one"}]')
@@ -36,9 +37,9 @@ def whole_airflow(lake: str) -> Iterator[Services]:
 
 
 def batches(services: Services, path: str, landing: str) -> Iterator[Measure]:
-    """The empty DAG; then a hundred files at once, from the run that is asked for to the commit.
+    """Measures the empty DAG, and then batches of a hundred files, from the request for the run to the commit.
 
-    Airflow's own share: what lies before the tasks `find` and `run`, and between them.
+    Airflow's own share is the time before the tasks `find` and `run`, and between them.
     """
     from log_lake.lake import Lake
 
@@ -53,7 +54,8 @@ def batches(services: Services, path: str, landing: str) -> Iterator[Measure]:
 
 
 def _measure(name: str, tries: list[tuple[float, float]], *, begins: bool = False) -> Measure:
-    """The median of the warm tries: all but the first.  A try: the seconds, and those in the tasks."""
+    """The median of the warm tries, that is, of all but the first. A try has its seconds, and those spent in the
+    tasks."""
     warm = sorted(tries[1:])
     seconds, in_tasks = warm[len(warm) // 2]
     said = ", ".join(f"{one:.1f}" for one, _ in tries)
@@ -83,7 +85,7 @@ def _batch(services: Services, lake: Any, folder: Path, number: int) -> tuple[fl
 
 
 def finished(services: Services, dag: str, conf: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-    """When a run was asked for, and its tasks by id after it succeeded."""
+    """Returns when the run was requested, and its tasks by id, once the run has succeeded."""
     api = services.api
     api.wait_for_dag(dag)
     api.set_paused(dag, False)
@@ -127,10 +129,11 @@ def _moment(text: str) -> float:
 
 
 def pages(lakes: dict[str, str]) -> Iterator[Measure]:
-    """The view in headless Chromium: one pool, a thousand, the geometry of many references; by connection.
+    """Measures the view in headless Chromium: a lake with one pool, one with a thousand, the geometry of many
+    references.
 
-    Each visit is a browser without a cache.  Seconds are those of the first paint after the request of the page;
-    the note has when the table, or the picture, was there.
+    Each visit is a browser without a cache. Seconds are those from the request of the page to the first paint;
+    the note says when the table, or the picture, was there.
     """
     from tests.support.servers.airflow_api import api_server
     from tests.support.servers.chromium import chromium
@@ -157,7 +160,8 @@ def pages(lakes: dict[str, str]) -> Iterator[Measure]:
 
 
 def _visit(browser: Any, server: Any, place: str) -> tuple[float, float, float]:
-    """Seconds from the request of the page: to the first paint; how long its data took; to what it shows."""
+    """Returns three times in seconds: from the request of the page to the first paint, for the data of the page,
+    and from the request until the page shows the data."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         context.add_cookies([{"name": "_token", "value": server.token("viewer"), "url": server.url}])

@@ -1,7 +1,7 @@
 """What `airflow` measures in one process: runs of the agents' DAGs (`dag.test()`), parsing, the trigger.
 
-Airflow is imported by the functions, after they have given it a home of its own.  What a function measures beside
-its first line is JSON in `note`.
+The functions import Airflow only after they have given it a home of its own. Each returns one line; its `note`
+has all further measures as JSON.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from local.services import ROOT
 
 POOLS = 1_000
 DEEP = 10
-"""Loads of a pool that has work: more than `compact.depth` lets overlap."""
+"""Loads of a pool that has work. They overlap more deeply than `compact.depth` allows."""
 AGENTS = ("ingest", "compact", "checkpoint", "tombstones", "retention", "erasure")
-"""Those that run without an interval of time; `airflow_live` runs the intervals agent."""
+"""The agents that run without an interval of time; `airflow_live` runs the intervals agent."""
 TRIES = 10
 PARSES = 3
 EMPTY = '''"""The floor: the three tasks of an agent, which do nothing."""
@@ -62,7 +62,7 @@ def put_dags(folder: Path, *, found: str = "[]") -> Path:
 
 
 def build_idle(path: str, landing: str) -> dict[str, Any]:
-    """A thousand pools of one load each that say where files arrive, and none has arrived."""
+    """Makes a thousand pools with one load each. Each has a folder of source files, which is empty."""
     import pyarrow as pa
 
     from log_lake.agents.checkpoint.run import POOLS as LIST
@@ -104,7 +104,7 @@ def build_work(path: str, landing: str) -> dict[str, Any]:
 
 @contextmanager
 def _dags(home: str, lake: str) -> Iterator[Callable[[str], Any]]:
-    """Gives the DAG of an id, in an Airflow with a new database in that home."""
+    """Gives a function that returns the DAG of an id, in an Airflow with a new database in `home`."""
     os.environ |= {
         "AIRFLOW_HOME": home,
         "AIRFLOW__CORE__DAGS_FOLDER": str(put_dags(Path(home, "dags"))),
@@ -124,7 +124,7 @@ def _dags(home: str, lake: str) -> Iterator[Callable[[str], Any]]:
 
 
 def _run(dag: Any, conf: dict[str, Any] | None = None, **how: Any) -> tuple[dict[str, Any], Any]:
-    """The seconds of a run that must succeed, and the run."""
+    """Returns the seconds of a run, which must succeed, and the run."""
     with timed() as answer:
         run = dag.test(run_conf=conf, **how)
     if run.state != "success":
@@ -142,7 +142,8 @@ def _java() -> str:
 
 
 def idle(lake: str, home: str) -> dict[str, Any]:
-    """Each agent over idle pools twice; `note`: a row each of seconds, processor time, mapped tasks, memory."""
+    """Runs each agent twice over idle pools. `note` has, for each run, seconds, processor time, mapped tasks and
+    memory."""
     rows: list[tuple[str, float, float, int, int]] = []
     me = psutil.Process()
 
@@ -168,9 +169,10 @@ def idle(lake: str, home: str) -> dict[str, Any]:
 
 
 def work(lake: str, home: str) -> dict[str, Any]:
-    """Each agent over pools that all have work: it is found and mapped; `run` and `report` count as done.
+    """Runs each agent over pools that all have work. The work is only found and mapped: `run` and `report` do
+    nothing.
 
-    `note`: a row each of the seconds and the mapped tasks.
+    `note` has, for each agent, the seconds and the number of mapped tasks.
     """
     rows: list[tuple[str, float, int]] = []
     with _dags(home, lake) as dag:
@@ -183,9 +185,10 @@ def work(lake: str, home: str) -> dict[str, Any]:
 
 
 def parse(files: str, lake: str, home: str) -> dict[str, Any]:
-    """DAG files (a JSON list), each read `PARSES` times, in a fork of a process that has imported Airflow.
+    """Reads each of the DAG files (a JSON list) `PARSES` times, in a fork of a process that has imported Airflow,
+    as a DAG processor does.
 
-    So does a DAG processor.  `note`: a row each of the least seconds and processor time, and of what was imported.
+    `note` has, for each file, the least seconds and processor time, and the modules that it imported.
     """
     os.environ |= {"AIRFLOW_HOME": home, "AIRFLOW__CORE__LOAD_EXAMPLES": "False", "LAKE": lake}
     import airflow.dag_processing.dagbag
@@ -253,10 +256,10 @@ for line in sys.stdin:
 
 
 def watch(lake: str, home: str, triggers: str) -> dict[str, Any]:
-    """Pools watched by so many triggers in Airflow's shared streams; the median seconds from a commit to its event.
+    """Returns the median seconds from a commit to its event, with this many triggers in Airflow's shared streams.
 
-    `note` is JSON: all those seconds, the loops, seconds until all triggers had begun, bytes of the process when
-    Airflow was imported, and at most.  A process of its own commits.
+    `note` is JSON: all these seconds, the number of loops, the seconds until all triggers had begun, and the
+    process's bytes after importing Airflow and at most. Another process makes the commits.
     """
     os.environ |= {"AIRFLOW_HOME": home, "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
     answer = asyncio.run(_watched(lake, int(triggers)))

@@ -1,8 +1,8 @@
 """A minute of two appenders, a deleter and a compactor on one pool, each in a process of its own.
 
-The appenders never wait; the deleter pauses for 0.1 s, the compactor for 1 s.  Shown are appends; the note says how
-much of what was tried failed.  What was acknowledged must be there: deletes keep to a tenth of the keys, and the
-records of the others are counted afterwards.
+The appenders never wait; the deleter pauses for 0.1 s, the compactor for 1 s.  The lines count appends; the
+note says how many attempts of each actor failed. Acknowledged records must be there: deletes concern only a
+tenth of the keys, and afterwards the records with other keys are counted.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ROLES = ("append", "append", "delete", "compact")
 PAUSE = {"append": 0.0, "delete": 0.1, "compact": 1.0}
 KEYS = 10**9
 DELETED = KEYS // 10
-"""Deletes stay below this key."""
+"""Keys that deletes may concern are below this one."""
 
 
 def beside(peer: str) -> dict[str, Any]:
-    """All of them at once on a new table."""
+    """Runs all actors at once on a new table."""
     sys.path.append(str(FOLDER))
     path = data.fresh("beside")
     PEERS[peer]().create(path, records(0))
@@ -64,7 +64,8 @@ def beside(peer: str) -> dict[str, Any]:
 def _act(
     role: str, peer: str, path: str, seed: int, ready: Barrier, answers: Queue[tuple[str, int, int, int]]
 ) -> None:
-    """One actor: how often it succeeded and failed, and how many records it left that nobody deletes."""
+    """Runs one actor. It answers how often it succeeded and failed, and how many records it wrote that no delete
+    may remove."""
     table, chance = PEERS[peer](), random.Random(seed)
     table.open(path)
     mine = records(seed)

@@ -1,7 +1,8 @@
 """Appends of 1,000 records: one writer, then 8 and 64 processes on one pool, the latter on Ceph too.
 
-For one writer: appends a second, and the first 50 against the last 50.  For many: appends a second, how many
-failed, and the slowest writer against the median one.  To compare runs, leave some minutes between them (`_place`).
+For one writer, the lines show appends per second, and compare the first 50 with the last 50.  For many writers
+they show appends per second, how many failed, and the slowest writer compared with the median one.  To compare
+runs, leave some minutes between them (`_place`).
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from benchmarks.peers import FOLDER, PEERS, install
 APPENDS = 500
 SECONDS = 20.0
 SECONDS_ON_CEPH = 90.0
-"""A transaction takes some tenths of a second there, and many processes begin slowly."""
+"""Seconds of a run on Ceph. A transaction takes some tenths of a second there, and many processes begin
+slowly."""
 ALONE = ("lake", "lake, no syncs", "lance", "deltalake", "floor: files, no table")
-"""Neither lance nor deltalake syncs what it writes (strace shows no fsync): compare them with the second."""
+"""What is measured with one writer. Neither lance nor deltalake syncs what it writes (strace shows no fsync), so
+compare them with the second."""
 TOGETHER = ("lake", "lance", "deltalake")
 CROWD = ("lake", "lake, one at a time")
 READY = 600.0
@@ -35,17 +38,17 @@ READY = 600.0
 
 
 def records(seed: int) -> pa.Table:
-    """1,000 of them."""
+    """Returns a table of 1,000 records."""
     chance = np.random.default_rng(seed)
     names = [f"name {i}" for i in range(1000)]
     return pa.table({"k": chance.integers(0, 10**9, 1000), "v": chance.random(1000), "s": names})
 
 
 def _place() -> str:
-    """A new folder for each.
+    """Returns a new folder for each table.
 
-    For minutes ext4 passes over the inodes of files that were deleted, one by one: whoever comes after a table was
-    removed makes files at half the speed.
+    For minutes after files were deleted, ext4 skips their inodes one by one. So in a folder from which a table
+    was removed, files are made at half the speed.
     """
     return data.fresh(f"append-{time.time_ns()}")
 
@@ -69,7 +72,7 @@ def alone(peer: str, appends: str) -> dict[str, Any]:
 
 
 def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
-    """Many processes, each as fast as it can; they begin together, when all are ready."""
+    """Runs many processes, each as fast as it can. They begin together, when all are ready."""
     sys.path.append(str(FOLDER))
     path = f"{uri}-{time.time_ns()}" if uri else _place()
     seconds = SECONDS_ON_CEPH if uri else SECONDS
@@ -102,7 +105,7 @@ def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
 def _append(
     peer: str, path: str, seed: int, seconds: float, ready: Barrier, answers: Queue[tuple[int, int]]
 ) -> None:
-    """Appends for so long; those that are acknowledged after it do not count."""
+    """Appends for `seconds`. Appends that are acknowledged later do not count."""
     table = PEERS[peer]()
     table.open(path)
     mine = records(seed)

@@ -1,6 +1,6 @@
 """The compacted pool of 12 million lineitem records that `reading` and `deletes` measure, and peers' tables of it.
 
-It is keyed by part, order and line: the values of the first field are drawn from evenly.
+Its key is part, order and line. Readers draw values of the first field evenly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KEY = "l_partkey,l_orderkey,l_linenumber"
 
 
 def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
-    """The pool, of four objects or as many `outputs`; run in a process of its own."""
+    """Makes the pool, of four objects or of `outputs` objects; run it in a process of its own."""
     from log_lake.lake import Lake
     from log_lake.rewriting.compaction import compact
 
@@ -36,7 +36,7 @@ def files(path: str) -> list[str]:
 
 
 def tables(path: str) -> Iterator[pa.Table]:
-    """The records as they were loaded, an object at a time."""
+    """Yields the records in the order in which they were loaded, one table for each object."""
     import pyarrow.parquet as pq
 
     for file in files(path):

@@ -20,7 +20,8 @@ PARTS = 64
 
 
 def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
-    """Makes the pool: `pieces` loads, each of every so-manieth record, so that all overlap."""
+    """Makes the pool by `pieces` loads. Load number i has every `pieces`-th record from the i-th on, so all loads
+    overlap."""
     import pyarrow.parquet as pq
 
     from log_lake.lake import Lake
@@ -41,7 +42,7 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
 
 
 def lake_on_spark(source: str) -> dict[str, Any]:
-    """The application's work, the session running and warm."""
+    """Compacts by the Spark application, in a session that is already warm."""
     from benchmarks.ingest import _warm
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
@@ -76,7 +77,8 @@ def lake_here(source: str) -> dict[str, Any]:
 
 
 def lake_verified(source: str) -> dict[str, Any]:
-    """The same, each new object compared with its inputs by content sums (verify.rewrites=content)."""
+    """Does the same as `lake_here`, and compares each new object with its inputs by content sums
+    (verify.rewrites=content)."""
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
 
@@ -89,7 +91,7 @@ def lake_verified(source: str) -> dict[str, Any]:
 
 
 def spark_sort(source: str) -> dict[str, Any]:
-    """Spark's own: range partitions, sorted within."""
+    """Sorts by Spark alone: range partitions, sorted within."""
     from benchmarks.ingest import _warm
     from spark_apps.session import spark_session
 
@@ -106,7 +108,8 @@ def spark_sort(source: str) -> dict[str, Any]:
 
 
 def pyarrow_copy(source: str) -> dict[str, Any]:
-    """The floor of the library that writes the lake's objects: read and write, no order, 2 processes."""
+    """The floor for writing: pyarrow, which writes the lake's objects, reads and writes the files without order,
+    in 2 processes."""
     target = data.fresh("pyarrow-copy")
     Path(target).mkdir(parents=True)
     with ProcessPoolExecutor(2) as processes:
@@ -117,7 +120,7 @@ def pyarrow_copy(source: str) -> dict[str, Any]:
 
 
 def datafusion_copy(source: str) -> dict[str, Any]:
-    """The floor of the library that merges."""
+    """The floor for merging: DataFusion, which merges for the lake, copies the files."""
     import datafusion
 
     context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
@@ -129,7 +132,7 @@ def datafusion_copy(source: str) -> dict[str, Any]:
 
 
 def duckdb_copy(source: str) -> dict[str, Any]:
-    """The cheapest copy there is."""
+    """The cheapest copy: DuckDB copies the files."""
     from benchmarks.ingest import duckdb_copy as copy
 
     return copy(*_files(source)) | {"note": "no order"}

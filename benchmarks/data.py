@@ -31,13 +31,14 @@ def lineitem(scale: float = 2.0) -> list[str]:
 
 
 def zeek() -> list[str]:
-    """The Zeek logs that lie beside the project, or in $ZEEK; none where they are not there."""
+    """The Zeek logs that lie beside the project, or in $ZEEK; an empty list if there are none."""
     folder = Path(os.environ.get("ZEEK", ZEEK))
     return sorted(str(p) for p in folder.glob("*.ndjson.gz")) if folder.is_dir() else []
 
 
 def fresh(name: str) -> str:
-    """A path below the folder at which nothing is; `clear` removes what a benchmark makes there."""
+    """Returns a path below the benchmarks' folder at which nothing exists; `clear` removes what is made
+    there."""
     path = _MADE / name
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +46,7 @@ def fresh(name: str) -> str:
 
 
 def copied(source: str, name: str) -> str:
-    """A copy of what is at a path."""
+    """Copies what is at `source` to a fresh path, and returns that path."""
     target = fresh(name)
     shutil.copytree(source, target)
     return target

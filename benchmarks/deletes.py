@@ -22,7 +22,7 @@ CONDITION = "l_suppkey <= 200"
 
 
 def delete(path: str, what: str) -> dict[str, Any]:
-    """One delete by an open pool; seconds of the transaction alone."""
+    """Makes one delete in an open pool; the seconds are those of the transaction alone."""
     from log_lake.lake import Lake
 
     lake = Lake.open(data.copied(path, "deletes-work"))
@@ -40,7 +40,8 @@ def delete(path: str, what: str) -> dict[str, Any]:
 
 
 def scan(path: str, what: str) -> dict[str, Any]:
-    """A scan of everything, after nothing, one or a hundred deletes of about 1% in all, or an upsert."""
+    """Scans everything. `what` was done before: nothing, one delete, a hundred deletes of about 1% together, or an
+    upsert."""
     from log_lake.lake import Lake
 
     lake = Lake.open(data.copied(path, "deletes-work"))
@@ -80,7 +81,7 @@ def upsert(path: str) -> dict[str, Any]:
 
 
 def apply(path: str, what: str) -> dict[str, Any]:
-    """The agent's work on a delete; how much is rewritten."""
+    """Applies a delete as the tombstones agent does; the note says how much was rewritten."""
     import time
 
     from log_lake.agents.tombstones import run as tombstones
@@ -110,7 +111,7 @@ def peer(name: str, path: str, what: str) -> dict[str, Any]:
 
 
 def _peer(name: str, path: str) -> tuple[Any, Callable[[], int]]:
-    """Another format's table of the same records, and what counts them."""
+    """Returns another format's table of the same records, and a function that counts its records."""
     if name == "lance":
         dataset = lance_table(path, "deletes-lance")
         return dataset, dataset.count_rows

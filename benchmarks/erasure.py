@@ -42,7 +42,8 @@ def floor(path: str) -> dict[str, Any]:
 
 
 def erase_keys(path: str, until: str) -> dict[str, Any]:
-    """Erasures of one key each; seconds until the record is `hidden`, or until it is `done`."""
+    """Erases keys one by one. The seconds are those until the record is `hidden`, or until the erasure is
+    `done`."""
     from log_lake.erasure.run import erase
     from log_lake.lake import Lake
 
@@ -105,7 +106,7 @@ def peer(path: str) -> dict[str, Any]:
 
 
 class _Steps(logging.Handler):
-    """When each step of an erasure began, by its log."""
+    """A log handler that records when each step of an erasure began."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -120,7 +121,7 @@ class _Steps(logging.Handler):
 
 
 def _chosen(view: Any) -> list[tuple[Any, Any]]:
-    """Objects of about the mean size, and the range of one key in the middle of each."""
+    """Returns objects of about the mean size, each with the range of one key in its middle."""
     from lake_core.keys import KeyRange
     from log_lake.objects.read import DataObject
 

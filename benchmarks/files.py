@@ -18,7 +18,7 @@ from benchmarks.measure import Measure, run
 
 FORMATS = ("ndjson", "csv", "parquet")
 RECORD_BYTES = 154
-"""About what a record takes as NDJSON."""
+"""The bytes of a record as NDJSON, roughly."""
 
 _RECORDS = """
     SELECT (hash(i) % 1000000000)::BIGINT AS k, i AS seq,
@@ -32,7 +32,8 @@ _WRITTEN = {"ndjson": "FORMAT json", "csv": "HEADER", "parquet": "COMPRESSION zs
 _READ = {"ndjson": "read_json('{file}', format='newline_delimited')", "csv": "read_csv('{file}')",
          "parquet": "read_parquet('{file}')"}  # fmt: skip
 _LOOKS_AT_ALL = "read_csv('{file}', sample_size=-1)"
-"""DuckDB takes the types of a CSV from its first records, unless told to look at all, as the lake does."""
+"""A DuckDB option: DuckDB then chooses the types of a CSV from all records, as the lake does, and not from the
+first ones."""
 
 
 def files() -> dict[str, str]:
@@ -53,7 +54,7 @@ def files() -> dict[str, str]:
 
 
 def lake_load(file: str) -> dict[str, Any]:
-    """One load."""
+    """Loads the file into a new pool."""
     from log_lake.lake import Lake
 
     lake = Lake.create(data.fresh("files-lake"))
@@ -64,7 +65,7 @@ def lake_load(file: str) -> dict[str, Any]:
 
 
 def duckdb_load(file: str, looks_at_all: str = "") -> dict[str, Any]:
-    """Read, sort, write."""
+    """Reads, sorts and writes the file by DuckDB."""
     import duckdb
 
     target = data.fresh("files-duckdb.parquet")
@@ -79,7 +80,7 @@ def duckdb_load(file: str, looks_at_all: str = "") -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """DuckDB and the lake by turns, since ratios are to the first line: each format is to be read as a pair."""
+    """DuckDB and the lake by turns. Ratios are to the line before, so read each format as a pair."""
     made = files()
     for format in FORMATS:
         yield run(f"duckdb, {format}", "benchmarks.files:duckdb_load", made[format], times=3)

@@ -1,9 +1,9 @@
 """The flights of the demo as a large pool, through Airflow: from a bulk import to retention.
 
-The flights of 2013 are repeated with shifted years.  Half of the files are imported in bulk; the agent splits the
-pool; the rest comes in ten batches, which compaction merges range by range.  Then March 2014 is deleted, the
-tombstones agent applies the delete, and the retention agent deletes what nobody needs any more.  After each step
-the pool is read, and the number of records must be what it has to be.
+The flights of 2013 are repeated with shifted years.  Half of the files are imported in bulk; the agent splits
+the pool; the rest comes in ten batches, which compaction merges range by range. Then March 2014 is deleted, the
+tombstones agent applies the delete, and the retention agent deletes objects that are not needed any more. After
+each step the pool is read, and the number of its records is checked.
 
 FLIGHTS: records.  FLIGHTS_FILES: files.  FLIGHTS_PICTURES: a folder for pictures of the web view in Airflow.
 """
@@ -63,7 +63,7 @@ def make_files(folder: Path) -> list[Path]:
 
 
 def _shifted(part: pa.Table, years: int) -> pa.Table:
-    """The flights so many years later: 365 days each, so that no day of March is doubled."""
+    """The flights, `years` years of 365 days later, so that no day of March is doubled."""
     time = pc.add(part["time_hour"], pa.scalar(years * 365 * 86_400, pa.duration("s")))
     part = part.set_column(part.schema.get_field_index("time_hour"), "time_hour", time)
     year = pc.year(time)
@@ -71,7 +71,7 @@ def _shifted(part: pa.Table, years: int) -> pa.Table:
 
 
 def measures() -> Iterator[Measure]:
-    """Seconds are those from the run that is asked for to its end; Airflow's own share is in them."""
+    """The seconds go from the request for a run to its end, so they include Airflow's own share."""
     from log_lake.lake import Lake
 
     path, landing = data.fresh("flights"), Path(data.fresh("flights-landing"))

@@ -17,7 +17,7 @@ HERE = "benchmarks.index"
 
 
 def ask(path: str, sql: str) -> dict[str, Any]:
-    """One statement; the state was loaded by one before it."""
+    """Answers one statement; another statement has loaded the state before."""
     from log_lake.lake import Lake
     from log_lake.system_tables import query
 
@@ -30,7 +30,7 @@ def ask(path: str, sql: str) -> dict[str, Any]:
 
 
 def look_up(path: str) -> dict[str, Any]:
-    """The state's own part of it: count, and both ends of the key."""
+    """Reads from the state only: the count, and both ends of the key."""
     from log_lake.lake import Lake
     from log_lake.reading.summary import key_ends
 
@@ -43,7 +43,7 @@ def look_up(path: str) -> dict[str, Any]:
 
 
 def connect() -> dict[str, Any]:
-    """What any statement costs: a connection of DuckDB, and nothing else."""
+    """Makes a connection of DuckDB, which is what every statement costs at least."""
     from log_lake.system_tables.engine import connected
 
     with connected():

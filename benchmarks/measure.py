@@ -29,8 +29,8 @@ SECONDS = 1800
 class Measure:
     """`seconds` of work on `records`, with at most `peak` bytes resident in all its processes.
 
-    `processor`: seconds of processor time of all its processes; 0 if they were not measured.  `begins`: the first
-    line of a group, to which ratios are.
+    `processor`: seconds of processor time of all its processes; 0 if they were not measured. `begins`: this
+    line is the first of a group; the ratios of the group compare with it.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Measure:
 
 @contextmanager
 def timed() -> Iterator[dict[str, Any]]:
-    """Gives the answer of the work, which has the seconds of the block when it has ended."""
+    """Gives a dict for the answer of the work. When the block has ended, the dict also has its seconds."""
     answer: dict[str, Any] = {}
     processor, begun = processor_seconds(), time.perf_counter()
     yield answer
@@ -53,9 +53,9 @@ def timed() -> Iterator[dict[str, Any]]:
 
 
 def least(work: Callable[[], object], times: int) -> dict[str, Any]:
-    """The shortest of several times that the work is done, and its least processor time.
+    """Does the work several times. Returns the shortest time, and the least processor time.
 
-    What others do on the machine only adds to both.
+    Other work on the machine only adds to both.
     """
     answers = []
     for _ in range(times):
@@ -79,7 +79,8 @@ def processor_seconds() -> float:
 
 
 def run(name: str, target: str, *arguments: str, times: int = 1, python: str = sys.executable) -> Measure:
-    """The function `module:function` in processes of their own, of that Python; the median of `times`."""
+    """Runs the function `module:function` `times` times, each in a new process of the Python `python`. Returns the
+    median."""
     found = [_once(python, target, arguments) for _ in range(times)]
     return Measure(
         name,

@@ -59,7 +59,7 @@ def build(path: str, references: str) -> dict[str, Any]:
 
 
 def open_and_plan(path: str, references: str) -> dict[str, Any]:
-    """Cold: imports are done, nothing was read."""
+    """Opens the pool and plans the read. The imports are done, and nothing was read before."""
     from log_lake.lake import Lake
 
     low = int(references) // 2 * 1000
@@ -76,7 +76,8 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
 
 
 def write_next(path: str, references: str) -> dict[str, Any]:
-    """The next checkpoint, from the last one and a transaction more, as an agent does it: in a new process."""
+    """Writes the next checkpoint, from the last one and one more transaction, as an agent does: in a new
+    process."""
     from log_lake.agents.checkpoint.run import write_checkpoint
     from log_lake.lake import Lake
 

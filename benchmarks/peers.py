@@ -1,7 +1,7 @@
-"""Other table formats, each as: make a table, open it, append records to it, count them; and those that are used
-beside appends: delete a range of keys, compact, upsert.
+"""Other table formats behind one interface: make a table, open it, append records, count them. Some formats can
+also delete a range of keys, compact and upsert.
 
-Installed apart (`.venv/peers`), so that what they depend on does not meet what Airflow and Spark depend on.
+They are installed in `.venv/peers`, so that their dependencies do not conflict with those of Airflow and Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def install() -> None:
 
 
 class Lake:
-    """Ours."""
+    """The lake."""
 
     def create(self, path: str, records: pa.Table) -> None:
         from log_lake.lake import Lake as Ours
@@ -59,7 +59,7 @@ class Lake:
 
 
 class OneAtATime(Lake):
-    """Ours without group commit: who loses a race tries again alone."""
+    """The lake without group commit: a writer that loses a race tries again alone."""
 
     def open(self, path: str) -> None:
         from lake_core.history import HistoryLimits
@@ -69,8 +69,8 @@ class OneAtATime(Lake):
 
 
 class Unsynced(Lake):
-    """Ours without syncs: a crash of the machine would take away what was acknowledged, as it does of lance's and
-    deltalake's appends, which sync nothing."""
+    """The lake without syncs: a crash of the machine could lose acknowledged appends. lance and deltalake, which
+    sync nothing, have the same risk."""
 
     def open(self, path: str) -> None:
         import os
@@ -80,7 +80,7 @@ class Unsynced(Lake):
 
 
 class Files:
-    """The floor: a Parquet file each, durable, and no table."""
+    """The floor: one Parquet file for each append, made durable, without a table."""
 
     def create(self, path: str, records: pa.Table) -> None:
         Path(path).mkdir()

@@ -22,7 +22,8 @@ from benchmarks.measure import Measure, run, timed
 
 SHARE = float(os.environ.get("LAKE_BENCH_SHARE", "1"))
 FILES, ROWS = 11, int(4_000_000 * SHARE)
-"""Sleeper compacts 11 sorted files of 40 million rows; these are a tenth of that."""
+"""The number of files, and of rows in each. Sleeper's own test compacts 11 sorted files of 40 million rows; this
+is a tenth of that."""
 RANGES, RANGE_LOADS, RANGE_ROWS = 16, 8, int(2_000_000 * SHARE)
 LOADS, LOAD_ROWS = int(30_000 * SHARE), 10
 BETWEEN = max(1, LOADS // 6)
@@ -62,7 +63,7 @@ def make_sleeper(path: str) -> dict[str, Any]:
 
 
 def compact_sleeper(path: str) -> dict[str, Any]:
-    """Eleven objects into one."""
+    """Compacts the eleven objects into one."""
     from log_lake.lake import Lake
     from log_lake.rewriting.compaction import compact
 
@@ -121,7 +122,8 @@ def compact(*options: str) -> None:
 
 
 def compact_ranges(path: str, workers: str) -> dict[str, Any]:
-    """All ranges by so many workers, as `lake compact -j` does it; the command's own start counts."""
+    """Compacts all ranges by this many workers, as `lake compact -j` does; the start of the command counts
+    too."""
     from log_lake.lake import Lake
 
     before = Lake.open(path).pool("p").at()
@@ -165,7 +167,7 @@ def scan(path: str) -> dict[str, Any]:
 
 
 def compact_all(path: str) -> dict[str, Any]:
-    """Everything into one run: a plan takes 64 files in a job, so it needs several."""
+    """Compacts everything into one run. A job takes at most 64 files, so this needs several plans."""
     from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("p")
@@ -209,7 +211,7 @@ def plan_all(path: str) -> dict[str, Any]:
 
 
 def plan_parts(path: str) -> dict[str, Any]:
-    """Such a plan, cut into a part for each range, as `lake scan -j` reads them."""
+    """Plans a scan of the whole pool and cuts the plan into a part for each range, as `lake scan -j` does."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("p").at()
@@ -220,7 +222,7 @@ def plan_parts(path: str) -> dict[str, Any]:
 
 
 def plan_jobs(path: str) -> dict[str, Any]:
-    """The jobs of compaction in all ranges, from references that were decoded before."""
+    """Plans the compaction jobs of all ranges, from references that were decoded before."""
     from log_lake.agents.compact.plan import plan_branch
     from log_lake.agents.compact.policy import policy_of
     from log_lake.lake import Lake

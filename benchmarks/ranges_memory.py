@@ -47,7 +47,8 @@ def make_files(shape: str, folder: str) -> dict[str, Any]:
 
 
 def load(path: str, folder: str, how: str) -> dict[str, Any]:
-    """All files as one load or as one bulk import into four ranges, or each as a load of its own."""
+    """Loads the files in one of three ways: all as one load, all as one bulk import into four ranges, or each as a
+    load of its own."""
     from log_lake.lake import Lake
 
     pool = Lake.create(path).create_pool("p", key="k", settings={"type.k": "bigint"})

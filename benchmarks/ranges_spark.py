@@ -64,7 +64,7 @@ def plain(folder: str, files: str, ranges: str) -> dict[str, Any]:
 
 
 def imported(way: str, path: str, files: str, ranges: str) -> dict[str, Any]:
-    """All records into a new pool."""
+    """Imports all records into a new pool."""
     import pyspark_lake
     from log_lake.lake import Lake
     from spark_apps.session import spark_session
@@ -90,7 +90,7 @@ def imported(way: str, path: str, files: str, ranges: str) -> dict[str, Any]:
 
 
 def _points(frame: Any, ranges: int) -> list[str]:
-    """The first days of ranges of about equal records."""
+    """Returns the first days of ranges that have about equal numbers of records."""
     days = frame.groupBy(work.KEY[0]).count().orderBy(work.KEY[0]).collect()
     share, seen, points = sum(row[1] for row in days) / ranges, 0, list[str]()
     for row in days:

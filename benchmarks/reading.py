@@ -1,7 +1,7 @@
 """Point reads and narrow ranges of a compacted pool of 12 million lineitem records, all 16 columns, warm.
 
-Each reader opens its table once; then it looks up so many keys that were drawn beforehand, and the median is shown
-(the column `seconds` is that of one read).  Peers read the same records from files of their own, sorted alike.
+Each reader opens its table once; then it looks up keys that were drawn beforehand. The column `seconds` is the
+median time of one read.  Peers read the same records from files of their own, sorted alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHARES = {"52 records": 52 / 12e6, "0.01%": 0.0001, "0.1%": 0.001, "0.5%": 0.005
 
 
 def _ranges(path: str, share: float) -> list[tuple[int, int]]:
-    """Ranges of the first key field, [low, high), that hold about so much of the records."""
+    """Ranges of the first key field, [low, high), that contain about this share of the records."""
     import random
 
     from log_lake.lake import Lake

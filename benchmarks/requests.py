@@ -25,7 +25,8 @@ LOADS = 10
 
 @dataclass(frozen=True)
 class Counted:
-    """What a piece of work asked for: requests, listings and writes among them; bytes of answers to reads."""
+    """The requests of a piece of work, how many of them were listings and writes, and the bytes of answers to
+    reads."""
 
     what: str
     requests: int
@@ -54,7 +55,7 @@ class Counter(Proxy):  # type: ignore[misc]  # tests have no types here
         return answer
 
     def count(self, what: str, work: Callable[[], object]) -> Counted:
-        """What the work asks for."""
+        """Does the work, and returns the requests that it sent."""
         self.forget()
         self.bytes = 0
         begun = time.perf_counter()
@@ -120,7 +121,7 @@ def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
 
 
 def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted]:
-    """What opening, writing and compacting ask for, in a pool of small loads."""
+    """Counts the requests of opening, writing and compacting a pool of small loads."""
     from log_lake.agents.checkpoint.run import write_checkpoint
     from log_lake.agents.driver import find
     from log_lake.rewriting.compaction import compact

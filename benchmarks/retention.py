@@ -1,8 +1,8 @@
 """Vacuum and orphans in a pool of a million objects, branches, old revisions, and what a pool holds after a day.
 
-The big pool's references are made by the project's own code; each data object is one byte, since nothing reads it.
-Floors: the files of the removed objects deleted one after the other; a file made durable.  `records` are objects,
-except in the reads and in the day.
+The large pool's references are made by the project's own code. Each data object is one byte, because nothing
+reads it. Floors: the files of the removed objects deleted one after the other; a file made durable.  `records`
+are objects, except in the reads and in the day.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OBJECTS, REMOVED, ORPHANS, MERGED = 1_000_000, 100_000, 1_000, 1_000
 BATCH = 10_000
 REVISIONS_BACK = 100
 LOADS, LOADED = 96, 100_000
-"""A day: a load each quarter of an hour."""
+"""The loads of a day, one every quarter of an hour, and the records of each."""
 _SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64())])
 
 
@@ -86,7 +86,7 @@ def build(path: str) -> dict[str, Any]:
 
 
 def unlink_floor(path: str) -> dict[str, Any]:
-    """As many files of one byte, beside as many others, deleted one after the other."""
+    """Deletes as many files of one byte one after the other, in a folder with as many others."""
     folder = Path(path)
     folder.mkdir(parents=True)
     for number in range(OBJECTS):
@@ -99,7 +99,7 @@ def unlink_floor(path: str) -> dict[str, Any]:
 
 
 def vacuum_removed(path: str) -> dict[str, Any]:
-    """In a new process: opened, planned, deleted."""
+    """Opens the pool, plans a vacuum, and deletes the removed objects, in a new process."""
     from log_lake.lake import Lake
     from log_lake.vacuum.execute import vacuum
 
@@ -145,7 +145,7 @@ def durable_file(path: str) -> dict[str, Any]:
 
 
 def create_branches(path: str) -> dict[str, Any]:
-    """The branch of a pool of `OBJECTS` objects; the state is loaded."""
+    """Creates a branch of a pool of `OBJECTS` objects, whose state is loaded."""
     from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("p")
@@ -158,7 +158,7 @@ def create_branches(path: str) -> dict[str, Any]:
 
 
 def merge_objects(path: str) -> dict[str, Any]:
-    """`MERGED` new objects of a branch into `main`."""
+    """Merges `MERGED` new objects of a branch into `main`."""
     from log_lake.lake import Lake
 
     lake = Lake.open(path)
@@ -187,7 +187,8 @@ def build_history(path: str) -> dict[str, Any]:
 
 
 def read_back(path: str, back: str) -> dict[str, Any]:
-    """In a new process, the lake opened: all records of the revision that is so many versions back."""
+    """Reads all records of the revision that is `back` versions old, in a new process that has opened the
+    lake."""
     from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("p")
@@ -200,7 +201,8 @@ def read_back(path: str, back: str) -> dict[str, Any]:
 
 
 def a_day(path: str) -> dict[str, Any]:
-    """Loads over one another, each followed by the upkeep that is due; in the end, bytes held over bytes live."""
+    """Loads that overlap each other, each followed by the upkeep that is due. At the end, the note compares the
+    bytes held with those of live objects."""
     from log_lake.agents.checkpoint.run import purge_until, write_checkpoint
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake

@@ -63,7 +63,7 @@ def measures() -> Iterator[Measure]:
 
 
 class _Run:
-    """Where things are in this run, and the groups of lines."""
+    """The folders of this run, and the groups of lines."""
 
     def __init__(self) -> None:
         self.python = str(spark41.spark41())
@@ -137,7 +137,7 @@ def grouped(lines: Iterator[Measure]) -> Iterator[Measure]:
 
 
 def _ratios(line: Measure, others: Mapping[str, Measure]) -> Iterator[str]:
-    """How many times as long as the others."""
+    """Yields how many times as long as each of the others the line took."""
     for who, other in others.items():
         ratio = line.seconds / other.seconds
         processor = line.processor / other.processor if line.processor and other.processor else 0.0

@@ -1,6 +1,6 @@
 """The same work on Spark for every format: queries, single records, small frames.
 
-Both Sparks run it, ours and the one of Iceberg and Delta, so nothing of the lake is imported.
+Both Sparks (the lake's, and that of Iceberg and Delta) run this module, so it imports nothing of the lake.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def run_query(frame: Any, query: str) -> str:
 
 
 def looked_up(look: Callable[[list[Any]], int], keys: str) -> dict[str, Any]:
-    """The median of single records by their keys, which are JSON; the first three only warm up."""
+    """The median time of reading single records by their keys, which are JSON. The first three reads only
+    warm up."""
     taken = []
     wanted = json.loads(keys)
     for key in [*wanted[:3], *wanted]:
@@ -67,9 +68,9 @@ def condition(key: list[Any]) -> str:
 
 
 def appended(append: Callable[[Any], object], spark: Any, files: str, appends: str) -> dict[str, Any]:
-    """So many appends of a small frame that is in memory, after some that warm up.
+    """Appends a small frame `appends` times from memory, after some appends that warm up.
 
-    `records` are appends.  The note compares the last ten with the first ten.
+    `records` are appends. The note compares the last ten with the first ten.
     """
     frame = input_of(spark, files).limit(APPENDED).coalesce(1).cache()
     assert frame.count() == APPENDED

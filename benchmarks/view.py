@@ -31,7 +31,8 @@ def build(path: str) -> dict[str, Any]:
 
 
 def glance(path: str, visit: str) -> dict[str, Any]:
-    """The table of all pools as JSON: at the first visit, when nothing moved, and when every tenth pool moved."""
+    """The table of all pools as JSON, in one of three visits: the first, one after no pool changed, and one after
+    every tenth pool changed."""
     import msgspec
 
     from log_lake.lake import Lake

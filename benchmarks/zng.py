@@ -47,7 +47,8 @@ def _unpacked(file: str) -> bytes:
 
 
 def _held(*files: str) -> Held:
-    """All records as Arrow: batches of each type, and the super column."""
+    """Holds all records as Arrow: batches of each type, and the super column, which says which type each record
+    has."""
     found = []
     for file in ZstFile.open(pa.BufferReader(_zst(*files)), name="bench").batches():
         found.append((record_batches(file), file.kinds))
@@ -129,7 +130,7 @@ def zng_from_arrow(*files: str) -> dict[str, Any]:
 
 
 def _tables(held: Held) -> dict[int, pa.Table]:
-    """One table a type."""
+    """Returns one table for each type."""
     found: dict[int, list[pa.RecordBatch]] = {}
     keys: dict[bytes, int] = {}
     for tables, _ in held:
@@ -140,7 +141,7 @@ def _tables(held: Held) -> dict[int, pa.Table]:
 
 
 def parquet_write(*files: str) -> dict[str, Any]:
-    """One Parquet file a type, zstd."""
+    """Writes one Parquet file for each type, with zstd."""
     held = _held(*files)
     tables, size = _tables(held), 0
     with timed() as answer:
@@ -166,7 +167,7 @@ def parquet_read(*files: str) -> dict[str, Any]:
 
 
 def ndjson_read(*files: str) -> dict[str, Any]:
-    """The same records as NDJSON, by Arrow's reader, a file a type."""
+    """Reads the same records as NDJSON by Arrow's reader, one file for each type."""
     import pyarrow.json
 
     texts = [_unpacked(file.replace("/zng/", "/ndjson/").replace(".zng.", ".ndjson.")) for file in files]
@@ -204,7 +205,7 @@ def scan_zst(*files: str) -> dict[str, Any]:
 
 
 def scan_zst_as_it_came(*files: str) -> dict[str, Any]:
-    """The same, and each record's type and bytes."""
+    """Scans the same fields, and also each record's type and bytes."""
     return _scanned("zst", tuple(ROW.names), *files)
 
 

@@ -1,8 +1,9 @@
 """The core of a log-structured lake: journal, checkpoints, naming, and what one pool's history decides.
 
-It reads no source file and no data object, and knows no query engine, agent, Airflow or Spark.  `log_lake` is built
-on it; people import that one.  Its rooms stand on floors, and a lower floor never imports a higher one
-(pyproject.toml holds them to it, a test holds this list to pyproject.toml):
+It reads no source file and no data object, and knows no query engine, agent, Airflow or Spark.  `log_lake` is
+built on it; people import that one.  Its rooms (packages) are in layers, listed from the top. A room never
+imports one of a higher layer; `lint-imports` checks this by pyproject.toml, and a test compares this list with
+pyproject.toml:
 
     catalog        the list of pools
     history        one pool: state, snapshots, rebase, group commit
@@ -23,6 +24,6 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
     phrases        how messages write numbers, choices and unknown names
     faces          packages that import a name when it is first used
 
-Read `journal.journal` for why commits are correct, `history.rebase` for how two writers meet, docs/format.md
-for the stored bytes, and docs/glossary.md for the words.
+Read `journal.journal` for why commits are correct, `history.rebase` for what happens when two writers commit at
+once, docs/format.md for the stored bytes, and docs/glossary.md for the words.
 """

@@ -1,4 +1,4 @@
-"""The context of an open lake: its store, its id, and what comes in from the edge (clock, randomness, author).
+"""The context of an open lake: its store, its id, and what the process adds (clock, randomness, author).
 
 `Lake` makes one value and passes it to pools, branches, the catalog, the agents, the commands and the Spark
 applications.  So all of them use the same clock, and a test or a simulation replaces it in one place.
@@ -35,7 +35,8 @@ class Context:
     format_version: int = FORMAT_VERSION
     metadata: Mapping[str, str] = field(default_factory=dict)
     gated: bool = True
-    """Whether every purger of the lake makes gates: not if programs of an older version may have it open."""
+    """Whether every program that purges journals of the lake makes gates. That is not certain if programs of an
+    older version may have the lake open."""
 
     @property
     def clock(self) -> Callable[[], float]:

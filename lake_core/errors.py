@@ -25,15 +25,15 @@
       OutputFailed            make room for the output, or choose another; earlier changes remain
 
 A lost race is not an error: the functions that race return the result (`store.Created`, `journal.Appended`,
-`history.Committed`).  An error carries one line: thing, value, next step; an error in SQL has more lines, which
-show the position.  `exit_status` is the status of the `lake` command.
+`history.Committed`).  An error has one line: thing, value, next step. Only an error in SQL has more lines,
+which show the position.  `exit_status` is the status of the `lake` command.
 
 Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` convert them;
 pickling and copying keep the class, the message and the attributes.  This module has all classes, so that every
 process knows all of them (`kinds`).
 
-An error `may_pass` if the same call may succeed later although the caller changes nothing.  Programs that retry by
-themselves check this.
+An error `may_pass` if the same call may succeed later although the caller changes nothing.  Programs that retry
+by themselves check this.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
-"""Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
+"""Characters of a message that are shown. A message of more than `MAX_SHOWN` is cut: only its first `SHOWN_HEAD`
+and its last `SHOWN_TAIL` characters are shown, because the advice is at the end."""
 
 
 _USER = re.compile(r"(?<!github)(://)[^/\s'\"?#@:]*:[^/\s'\"?#]*@")
@@ -65,7 +66,7 @@ _ASSIGNED = re.compile(
 )
 """A setting whose name says that its value is a secret, as in variables, JSON and the words of clients."""
 _HEADER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-"""What a client sends as `Authorization`."""
+"""The text that a client sends as the header `Authorization`."""
 
 
 def without_secrets(text: str) -> str:
@@ -234,7 +235,8 @@ class JournalLost(Corrupt):
 class PublishedElsewhere(Corrupt):
     """The newest metadata at a place is of a table at another `location`: the lake was moved or copied.
 
-    No reader may follow it.  A publication of the same pool and branch writes the table anew, as the next number.
+    No reader may follow it.  The next publication of the same pool and branch writes the table anew, under the
+    next number.
     """
 
     def __init__(
@@ -263,7 +265,7 @@ def words(error: Exception) -> str:
 
 
 def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LakeError:
-    """The error without a call of its constructor, which may take other arguments or add to the message."""
+    """Makes the error without calling its constructor, which may take other arguments or add to the message."""
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error

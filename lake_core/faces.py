@@ -21,7 +21,8 @@ from typing import Any
 
 
 def on_demand(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The package's `__getattr__`: imports a name from the submodule that `modules` gives, and keeps it."""
+    """Returns a `__getattr__` for the package. It imports a name from the submodule that `modules` gives for it,
+    when the name is first used."""
 
     def find(name: str) -> Any:
         if name not in modules:

@@ -1,7 +1,7 @@
 """Ids: 27 characters that sort by time of creation, and need no coordination.
 
-They are KSUIDs, a number in base 62: 32 bits of seconds, 16 of their fraction, 112 of chance.  Pure: the clock and
-the randomness of a new id come in from the edge (`IdSource`), so that simulations are replayable.
+They are KSUIDs, a number in base 62: 32 bits of seconds, 16 bits of their fraction, 112 random bits. Pure: the
+caller passes in the clock and the randomness of new ids (`IdSource`), so that simulations can be repeated.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ ID_LENGTH = 27
 _CHANCE_BYTES = 16
 _CHANCE_BITS = 112
 TICK = 2.0**-16
-"""Seconds, 15 microseconds: which of two writers began first is decided by their ids (decision 162)."""
+"""The resolution of the time in an id, in seconds (15 microseconds). Ids decide which of two writers began first
+(decision 162)."""
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 EPOCH = 1_400_000_000
-"""Seconds since 1970 at which the time in an id begins; it has 32 bits."""
+"""The time at which the seconds in an id begin, in seconds since 1970; these seconds have 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,13 @@ def _date(seconds: float) -> str:
 
 
 def id_time(id: str) -> datetime:
-    """When the id was made, in UTC, to the second; an object is as old as its id."""
+    """When the id was made, in UTC, to the second. It is the age of an object with this id."""
     return datetime.fromtimestamp(EPOCH + (_number(id[:ID_LENGTH]) >> 8 * _CHANCE_BYTES), UTC)
 
 
 def id_seconds(id: str) -> float:
-    """When the id was made, in seconds since 1970; 0 if the text holds no time.  An object is as old as its id."""
+    """When the id was made, in seconds since 1970; 0 if the text contains no time. It is the age of an object with
+    this id."""
     try:
         return id_time(id).timestamp()
     except (ValueError, OverflowError):
@@ -93,11 +95,12 @@ def check_id(id: str, *, what: str) -> None:
 
 
 _HOME = "@"
-"""Stands before the id of another pool in the name of an object that lies in the folder of that pool."""
+"""The character before the pool's id, in the name of an object that lies in the folder of another pool."""
 
 
 def in_home(object_id: str, pool_id: str) -> str:
-    """The name by which a clone refers to an object of the pool; one that has a home already stays as it is."""
+    """The name by which a clone refers to an object of the pool. A name that already has a home is returned as it
+    is."""
     return object_id if _HOME in object_id else f"{object_id}{_HOME}{pool_id}"
 
 
@@ -119,13 +122,13 @@ def first_id(seconds: float) -> str:
 
 
 def first_above(id: str, *, now: float) -> str:
-    """The smallest id of the time `now`, in seconds since 1970; of the second after `id` if that is later."""
+    """The smallest id of the time `now` (seconds since 1970), or of the second after `id` if that is later."""
     return first_id(max(now, id_seconds(id) + 1))
 
 
 def not_below(id: str, first: str) -> str:
-    """The id; if it is below `first`, moved into the second of `first`, because the clock that made it was
-    behind."""
+    """The id. If it is below `first`, because the clock that made it was behind, its time is moved to the second
+    of `first`."""
     if id >= first:
         return id
     chance = _number(id) % (1 << 8 * _CHANCE_BYTES)

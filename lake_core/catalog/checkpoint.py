@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 
 class PoolsFormat:
-    """How the list of pools is written and read (`journal.StateFormat`); it is small and read whole."""
+    """Writes the list of pools into a checkpoint, and reads it back (`journal.StateFormat`). The list is small and
+    is read whole."""
 
     token_keep = math.inf
 

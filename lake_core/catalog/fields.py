@@ -1,6 +1,7 @@
 """Checks whether records can have the fields that a pool names: those of its key and of its aggregates.
 
-Otherwise a user could create a pool whose key no record can have, and every load into it would be refused.
+Without this check a user could create a pool whose key no record can have, and every load into it would be
+refused.
 """
 
 from __future__ import annotations

@@ -33,14 +33,15 @@ log = logging.getLogger(__name__)
 
 
 ConfigCheck = Callable[[PoolConfig, Mapping[str, str]], None]
-"""A function that raises InvalidInput if the pool, with its present settings, cannot have these in addition."""
+"""A function that gets a pool's configuration and settings to add. Raises InvalidInput if the pool cannot have
+them."""
 
 
 class Catalog:
     """The list of pools: a journal on a store.
 
-    `check` refuses invalid settings.  It is passed in by the rooms above, because those that read settings
-    declare them.
+    `check` refuses invalid settings.  It is passed in from a higher layer, because there the settings are
+    declared, beside the code that reads them.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class Catalog:
         """States that the objects of a dropped pool are being deleted.  Returns the version of the list.
 
         `version` is the version of the list that dropped the pool.  Raises Conflict if the pool was restored,
-        or is already being deleted.
+        or if its deletion has already begun.
         """
         self._check_version_2("lake vacuum --dropped")
 
@@ -185,8 +186,8 @@ class Catalog:
         return self._append(propose)
 
     def forget(self, pool_id: str) -> int:
-        """Removes a dropped pool from the list, once its objects are deleted; returns the version.  Raises
-        Conflict."""
+        """Removes a dropped pool from the list, once its objects are deleted. Returns the version of the list.
+        Raises Conflict if the pool is not being deleted."""
 
         def propose(state: PoolsState) -> PoolAction:
             dropped = state.dropped.get(pool_id)

@@ -1,12 +1,12 @@
 """Limits how much the rows of a checkpoint may hold: a row group is read only if all rows that a reader keeps stay
 within it.
 
-References are read a row group at a time, and few groups are kept, so the limit applies to each such group.  Of
-other sections a reader keeps all rows, so the limit applies to all that were read.
+References are read a row group at a time, and few groups are kept, so the limit applies to each such group.  A
+reader keeps all rows of the other sections, so for them the limit applies to all rows together.
 
-A dictionary stores a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
-read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file itself states
-are not trusted, because its writer may have forged them.
+A dictionary stores a value once, however many rows have it: a checkpoint of 12 KB could decode to 40 GB.  So
+texts are read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file
+itself states are not trusted, because its writer may have forged them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.typ
 FREE = 1 << 28
 """Bytes that the kept rows of any checkpoint may hold, whatever its size."""
 TIMES, LARGE = 1_000, 1 << 30
-"""A larger limit for large checkpoints: this many times its bytes, as for files that are loaded (decision 152), up
-to `LARGE`."""
+"""A larger limit for large checkpoints: `TIMES` times the bytes of the checkpoint, at most `LARGE` bytes. Files
+that are loaded have the same factor (decision 152)."""
 FEW_TIMES = 20
-"""The limit for the largest checkpoints: this many times the bytes, without a maximum."""
+"""The limit for the largest checkpoints: this many times the bytes of the checkpoint, without a maximum."""
 
 SMALL = 1 << 16
 """A column of at most this many bytes is not counted."""

@@ -26,14 +26,15 @@ VERSION = 1
 """The version of a checkpoint without sections of `SINCE`."""
 
 SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3, "home": 4}
-"""Sections, with the version of a checkpoint that has one.  Programs that know only older versions refuse it,
-because they would leave the section out of the next checkpoint."""
+"""Sections that need a newer version of the checkpoint, and that version. Programs that know only older versions
+refuse such a checkpoint, because they would leave the section out of the next one."""
 
 NEWEST = max(SINCE.values())
 """The newest version of a checkpoint that this program knows."""
 
 MAX_GROUP_ROWS = 1 << 20
-"""The most rows of a row group: a reader decodes it whole, and a few bytes can claim any number of rows."""
+"""The most rows of a row group. A reader decodes a group as a whole, and in a forged file a few bytes may stand
+for any number of rows."""
 
 ROW = pa.schema(
     [
@@ -56,7 +57,7 @@ ROW = pa.schema(
 
 
 class RowGroup(msgspec.Struct, frozen=True, array_like=True):
-    """One row group: its keys lie from `first` to `last`, and no high bound is above `reach`."""
+    """One row group: its keys lie from `first` to `last`; `reach` is the greatest high bound of its rows."""
 
     section: str
     branch: str

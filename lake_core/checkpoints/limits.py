@@ -17,7 +17,8 @@ class CheckpointLimits:
     """The most rows of a row group: a look-up reads one group (decisions 11 and 12)."""
 
     kept_groups: int = 4
-    """Decoded row groups that an open checkpoint keeps in memory, because look-ups come in key order."""
+    """The number of decoded row groups that an open checkpoint keeps in memory. Look-ups come in key order, so the
+    next one often needs the same group."""
 
 
 CHECKPOINT_LIMITS = CheckpointLimits()

@@ -54,7 +54,7 @@ from lake_core.store import Store, planned
 log = logging.getLogger(__name__)
 
 _FEW = 2_048
-"""Up to this many rows, one thread decodes as fast as several, and uses less processor time."""
+"""If there are at most this many rows, one thread decodes as fast as several, and uses less processor time."""
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
 _ADVICE = "load again: the journal then reads older checkpoints or entries if there are any"
@@ -219,11 +219,11 @@ class CheckpointFile:
         return pa.concat_tables(tables)
 
     def decoded(self, find: Callable[[], T]) -> T:
-        """Returns the result of `find` for rows of this file.  If a value cannot be decoded, returns its result
-        for the rebuilt rows.
+        """Returns what `find` returns for rows of this file. If a value cannot be decoded, calls `find` again with
+        the rebuilt rows.
 
-        Raises CheckpointDamaged if the rows cannot be rebuilt, Corrupt if the rebuilt ones cannot be decoded
-        either, Unavailable.
+        Raises CheckpointDamaged if the rows cannot be rebuilt, Corrupt if a rebuilt value cannot be decoded
+        either, and Unavailable.
         """
         try:
             with decoding(self.name, "a row of this checkpoint is damaged"):
@@ -239,7 +239,7 @@ class CheckpointFile:
             return find()
 
     def rows_of(self, table: pa.Table, decode: Callable[[pa.Table], Iterable[T]]) -> list[T]:
-        """The decoded rows of a scanned table.
+        """Decodes each row of a scanned table.
 
         Raises CheckpointDamaged if a value cannot be decoded; the next load then ignores this checkpoint.
         """
@@ -401,9 +401,9 @@ def _runs(table: pa.Table, mask: list[bool]) -> list[pa.Table]:
 
 
 def _is_of_the_store(error: Exception) -> bool:
-    """Whether the store failed, and not the content.
+    """Whether the error comes from the store, and not from the content of the file.
 
-    Parquet's own errors are OSErrors too.  An OSError without an errno is about the content; so is an
-    impossible position.
+    Parquet's own errors are OSErrors too. An OSError without an errno is about the content, and so is one about
+    an impossible position.
     """
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)

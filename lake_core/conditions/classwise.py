@@ -1,8 +1,10 @@
-"""Decides the answer of a comparison for values of one class; pure.  No other module decides it.
+"""Decides what a comparison means for values of one class (number, text, date, ...); pure. No other module decides
+this.
 
 A record's own class decides how a condition is read.  A value of that class is compared directly.  Numbers and
-decimals compare by the text of a double (`values.numbers`).  If the condition's value has a reading of the
-class, the reading is compared (`Compare.readings`).  Other classes do not compare: the answer is null.
+decimals compare by the text of a double (`values.numbers`).  The condition's value may also be stored as read
+in other classes (`Compare.readings`); then the reading of the record's class is compared.  Other classes do not
+compare: the answer is null.
 
 Called by `evaluate` for the class of a column, by `mixed` for the class of each value in JSON, by `prune` for
 the class of an object's bounds, and by `keyrange` for the class of a key field.

@@ -24,12 +24,13 @@ def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:
 
 
 def top_level(condition: Condition) -> tuple[str, ...]:
-    """The fields of the pool that a checked condition reads, each once."""
+    """The fields of the pool that a condition reads, each once. The condition must be checked already."""
     return tuple(dict.fromkeys(leaf.field[0] for leaf in leaves(condition)))
 
 
 def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
-    """The field at the path, and the rest of the path if a field of JSON lies on the way; None if there is none."""
+    """The field at the path, and the rest of the path if a field of JSON lies on the way; None if there is no such
+    field."""
     fields: pa.Schema | pa.StructType = schema
     field = None
     for depth, name in enumerate(path, 1):

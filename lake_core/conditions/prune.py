@@ -23,7 +23,7 @@ from lake_core.records import Column
 from lake_core.records.conditions import OPS, And, Compare, Condition, In, IsNull, Not, Or
 
 FALSE, NULL, TRUE = 0, 1, 2
-"""Ordered so that `and` is the least of its answers, and `or` the greatest."""
+"""The three answers, numbered so that `and` of several answers is the least of them, and `or` the greatest."""
 
 _Truths = frozenset[int]
 _ANY: _Truths = frozenset({FALSE, NULL, TRUE})

@@ -1,12 +1,13 @@
 """Activity notes: `activity/<pool id>`, an object that says that a writer is working on the pool.
 
 Agents and triggers watch many pools.  They list the notes, one request for a thousand pools, and skip the pools
-in which nothing was written since they last read them.  The time of a note is the store's.
+to which nothing was written since they last read them. The time of a note is the time at which the store says
+that it was written.
 
-A writer writes the note before it commits, and again after `RENEW` seconds.  If that time ends during a commit,
-it writes the note after the commit too.  So every entry is at most `RENEW` seconds younger than its pool's
-note.  A reader that read the pool more than `RENEW` seconds after the note, and `SKEW` for the difference of
-clocks, has seen the entry.
+A writer writes the note before it commits, and again after `RENEW` seconds.  If `RENEW` seconds pass during a
+commit, it writes the note after the commit too.  So every entry is at most `RENEW` seconds younger than its
+pool's note.  A reader that read the pool more than `RENEW` seconds after the note, and `SKEW` for the
+difference of clocks, has seen the entry.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after
 a commit that took more than `RENEW` seconds.  A pool without a note is always read, and every reader reads all
@@ -71,7 +72,8 @@ class ActivityNote:
             self._kept_by_store = error
 
     def warn(self) -> None:
-        """Logs a warning, once, if the store refused to delete an older note.  Called after each write."""
+        """Logs a warning if the store refused to delete an older note; only the first time. A writer calls this
+        after each write."""
         if self._kept_by_store is not None and not self._has_warned:
             log.warning(
                 "%s: this note of the pool can be neither written nor deleted, so agents may look at it up to a "

@@ -18,7 +18,7 @@ from lake_core.records import Source
 from lake_core.records.decoders import MSGPACK
 
 TOKEN, SOURCE, REMOVED = "token", "source", "removed"
-"""The sections of the file that hold these maps."""
+"""The sections of a checkpoint that hold tokens, source files, and the list of removed objects."""
 
 _REMOVAL = ("seq", "applied", "size")
 

@@ -19,11 +19,12 @@ import numpy.typing as npt
 from lake_core.history.snapshot.reference import Reference, span_of
 
 _BEFORE, _AFTER = -1, 1 << 62
-"""Ordinals before and after all others, for references that join several loads and do not say how these are
-ordered."""
+"""Ordinals before and after all others. They stand for the ordinals of a reference that joins several loads,
+because it does not say how these are ordered."""
 
 _BLOCK = 256
-"""References, by low bound, that share one stored farthest end, so that a search can skip all of them."""
+"""The number of references (in the order of their low bounds) for which one common farthest end is stored. A
+search skips the whole block if that end lies before the wanted range."""
 
 
 class Ages:

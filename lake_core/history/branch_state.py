@@ -49,7 +49,8 @@ class Fork:
 
     @property
     def parent_boundary(self) -> int:
-        """The version of the parent after which its replaces may conflict with those of this branch."""
+        """The version of the parent up to which this branch knows the parent's replaces: later ones may conflict
+        with those of this branch."""
         return max(self.at, self.joined)
 
     def is_unmerged(self, sequence: int) -> bool:
@@ -71,10 +72,10 @@ class BranchState:
     """A branch: `tip` is the version of its newest transaction, 0 before the first.
 
     `tombstones` are by name.  `replaced` is the newest version with a replace whose tombstone is now retired.
-    For a load that began before that version, it is unknown whether the replace overtook it.  `settled` are
-    retired tombstones that merges still need; readers ignore them.  `fork` is None for `main`.  `revealed` is
-    the newest version that reverted a delete; a compaction that began before it may lack the records that are
-    visible again.
+    If a load began before that version, the state no longer shows whether the replace overtook it.  `settled`
+    are retired tombstones that merges still need; readers ignore them.  `fork` is None for `main`.  `revealed`
+    is the newest version that reverted a delete; a compaction that began before it may lack the records that
+    are visible again.
     """
 
     tip: int = 0

@@ -30,7 +30,7 @@ Branches: TypeAlias = "HashTrieMap[str, BranchState]"
 
 
 def created(branches: Branches, name: str, version: int, action: CreateBranch) -> Branches:
-    """The branches with a new one, which has its parent's references and tombstones."""
+    """The branches, with a new branch that has its parent's references and tombstones."""
     if name in branches:
         raise Corrupt(f"branch {name!r}: created, but it exists")
     parent = branches.get(action.parent)
@@ -51,7 +51,7 @@ def created(branches: Branches, name: str, version: int, action: CreateBranch) -
 
 
 def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
-    """The branches without one that has no children."""
+    """The branches without the deleted one, which must have no children."""
     fork = branches[name].fork
     if fork is None or children(branches, name):
         raise Corrupt(f"branch {name!r}: deleted, but it was not created from another one, or has children")
@@ -85,8 +85,8 @@ def merged_until(
     *,
     roots: Roots,
 ) -> Branches:
-    """Returns the branches after a merge into `name`, or the revert of one, was reverted; the merged branch
-    records it."""
+    """Returns the branches after a merge into `name` was reverted, or after such a revert was reverted. The merged
+    branch records how far it is merged now."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -164,8 +164,8 @@ def put_tombstone(
 ) -> Tombstone:
     """Returns the tombstone as the branch will have it; in a merge its sequences are lifted (renumbered).
 
-    Its version becomes that of this transaction: references that were searched for it earlier may again have
-    records that it covers.
+    Its version becomes that of this transaction. Otherwise references that were already searched for the
+    tombstone would count as searched, although they may again have records that it covers.
     """
     seq, only = action.seq, action.only
     if lift is not None:

@@ -88,10 +88,8 @@ PENDING, PREPARED = "pending", "prepared"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
-    """A branch's tip, the greatest id of an object that it refers to, and its totals by sub-pool and schema.
-
-    `revealed` is left out if it is 0.
-    """
+    """The stored value of a branch: its tip, the greatest id of an object that it refers to, and its totals by
+    sub-pool and schema. `revealed` is left out if it is 0."""
 
     tip: int
     newest: str

@@ -1,9 +1,10 @@
 """Clones: the state with which a clone of a pool begins, and which other pools a state still needs; pure.
 
-A clone begins like a pool whose journal is purged: with a checkpoint of one branch of the source, as its `main`, at
-the same version.  So sequences, tombstones, tokens, source files and schemas keep their meaning.  What belongs to
-other branches, tags, the list of the removed and pending parts stay behind.  A reference to an object that lies in
-the folder of another pool names that pool, its *home* (`ids.in_home`); an inlined object comes along as it is.
+A clone begins like a pool whose journal is purged: with a checkpoint of one branch of the source, as its
+`main`, at the same version.  So sequences, tombstones, tokens, source files and schemas keep their meaning.
+The clone does not get other branches, tags, the list of removed objects and pending parts.  A reference to an
+object that lies in the folder of another pool names that pool, its *home* (`ids.in_home`); an inlined object
+comes along as it is.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class CloneFormat(PoolStateFormat):
         return in_home(name, self.source) if self.source else without_home(name)
 
     def _renamed(self, table: pa.Table, *, inlines: bool) -> pa.Table:
-        """The rows of references, with the names that their objects have from now on."""
+        """The rows of references, with the object names that the clone uses."""
         names = table["object"].to_pylist()
         inlined = are_inlined(table) if inlines else [False] * len(names)
         renamed = [name if one else self._name(name) for name, one in zip(names, inlined, strict=True)]
@@ -111,10 +112,11 @@ def homes_of(snapshot: Snapshot) -> frozenset[str]:
 
 
 def homes_needed(state: PoolState) -> frozenset[str]:
-    """The other pools whose objects a state may need: of its branches, or on the way to a vacuum.
+    """The other pools whose objects a state may need: for its branches, its list of removed objects, or a vacuum
+    that has not ended.
 
-    The versions of its tags are states of their own.  Once a newest state, and those of its tags, need none, no
-    later one does: no writer can refer to an object again that a vacuum took.
+    The states of its tags must be asked separately. Once the newest state and the states of its tags need no
+    other pool, no later state does: no writer can refer again to an object that a vacuum took.
     """
     listed = (id for id, _ in state.removed.items())
     begun = state.removed.vacuumed()

@@ -1,8 +1,7 @@
-"""Whether a rewriting conserves its records, from its entry and the references alone.
+"""Decides from its entry and the references alone whether a rewriting conserves its records.
 
-Called by `fold` and `rebase`.  Sums of references add up: what the removed ones hold must be what the new objects
-hold, and what the action
-`conserve` says was taken.  Nothing is read (decision 455).
+Called by `fold` and `rebase`.  The sums of the removed references must equal the sums of the new objects plus
+those that the action `conserve` states for removed records. No object is read (decision 455).
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ So coverage is stored with the source files: checkpoints keep it, branches inher
 source.  Its `size` is 1 if the branch has the range, and 0 if it gave the range up, so that it is not covered
 any more.
 
-- A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds that.  So does
+- A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds this to the
+  draft.  So does
   a replace of a range that lacks one of its bounds: such a range is not an interval itself.
 - A delete of a part leaves an interval covered: those records were removed on purpose.
 - A revert restores the coverage from before the reverted transaction.
@@ -121,10 +122,11 @@ def _given_up(state: PoolState, spans: Sequence[KeyRange], *, branch: str, id: s
 
 
 def _is_whole(hidden: AddTombstone | Tombstone, span: KeyRange) -> bool:
-    """Whether the action or tombstone hides every record of its range, and is not a replace of an interval, which
-    covers it.
+    """Whether the action or tombstone hides every record of its range. A replace of an interval does not count,
+    because it covers the interval anew.
 
-    An erasure has `only`, so what it erases stays covered: otherwise agents would load it again.
+    A tombstone of an erasure has `only`, so intervals stay covered after an erasure: otherwise agents would
+    load the records again.
     """
     if hidden.condition is not None or hidden.self_only or hidden.sub_pool or hidden.only is not None:
         return False

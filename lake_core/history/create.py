@@ -75,7 +75,7 @@ def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
 
 
 def restored(fork: Fork) -> Restored:
-    """The relation of a restored branch to its parent."""
+    """The action's value by which a restored branch gets back its relation to its parent."""
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
     return Restored(fork.created, fork.merged, fork.joined, writes)
 

@@ -27,8 +27,8 @@ class Draft:
     (decision 65): drafts that change branches or tags, that restore something, or that only remove something.
     Only their own writer commits them.  `is_exact`: the draft fits only if its branch has not changed since the
     read version.  `oldest_only`: the removed records must not hide any record that stays (`history.revealing`);
-    set for expiry and for dropped delete markers.  `keeps_fields`: the draft must not change a field of its
-    branch (the setting `schema`); a stored request cannot express this.
+    set for expiry and for dropped delete markers.  `keeps_fields`: the draft promises not to change a field of
+    its branch (the setting `schema`). A stored request cannot express this promise.
     """
 
     id: str
@@ -46,14 +46,16 @@ class Draft:
 
     @property
     def new_objects(self) -> list[AddObject]:
-        """The pool's own new objects, whose records get the sequence of the commit."""
+        """The new objects of the pool itself (not of sub-pools or compactions), whose records get the sequence of
+        the commit."""
         return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it.  Inlined objects and stated sums do not make it so.
+        """Whether only its own writer may commit it, so that it is never a request. Inlined objects and stated
+        sums alone are no reason for that.
 
-        Without this rule there would be requests that some states refuse and `refusals` does not know.
+        Without this rule there would be requests that some states refuse and that `refusals` does not know.
         """
         others = replace(
             self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined | Conserve))
@@ -62,7 +64,7 @@ class Draft:
 
     @property
     def only_takes(self) -> bool:
-        """Whether it removes references without adding an object in their place, or retires a tombstone by
+        """Whether the draft removes references without adding an object in their place, or retires a tombstone by
         force."""
         kinds = {type(action) for action in self.actions}
         by_force = any(isinstance(action, RemoveTombstone) and action.forced for action in self.actions)

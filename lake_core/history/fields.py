@@ -88,8 +88,8 @@ def may_be_too_wide(state: PoolState, draft: Draft) -> bool:
 def check_kept(state: PoolState, draft: Draft) -> None:
     """Raises Conflict if a draft that promises to change no field would change one.
 
-    When the draft was made, its records had only fields of the branch.  Since then another writer gave an empty
-    branch its first fields, or removed the records that had some of them.
+    When the draft was made, its records had only fields of the branch. It changes a field if another writer has
+    since given an empty branch its first fields, or removed the last records that had one of them.
     """
     if not draft.keeps_fields:
         return
@@ -115,10 +115,11 @@ def _leaves(data: bytes) -> frozenset[LeafPath]:
 
 
 def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
-    """Raises InvalidInput if sums of a decimal field have no room: 38 digits for fraction, value and many records.
+    """Raises InvalidInput if sums of a decimal field have no room. A sum has 38 digits: those behind the point,
+    those of a value, and some more because many records are added.
 
-    A load that brings more digits behind the point takes them from the pool's own values; then the statistics of
-    those are checked too (decision 53).
+    If a load brings more digits behind the point, the pool's own values have fewer digits left before it. Then
+    the statistics of these values are checked too (decision 53).
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool]
@@ -133,9 +134,9 @@ def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
 
 
 def brings_digits(state: PoolState, draft: Draft, rule: Rule) -> bool:
-    """Whether the draft brings a summed decimal field more digits after the point than the pool has.
+    """Whether the draft gives a summed decimal field more digits after the point than the pool has.
 
-    If it does not, no later state depends on the pool's values to decide whether sums have room.
+    If it does not, the answer of `check_room` does not depend on the pool's values.
     """
     return any(
         _max_digits(_forms(draft.schemas, name)) > _max_digits(_forms(_pool_schemas(state), name))

@@ -369,7 +369,8 @@ def _release(change: _Change, action: Release) -> None:
 
 
 def _nothing(change: _Change, action: CreateBranch | EndBranch) -> None:
-    """Does nothing: `_begun` made the branch, and `_ended` deletes it without a tag."""
+    """Does nothing, because this action is handled elsewhere: `_begun` made the branch, and `_ended` deletes it
+    without a tag."""
 
 
 def _merge(change: _Change, action: Merge) -> None:

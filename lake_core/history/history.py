@@ -1,6 +1,7 @@
 """The history of a pool on its store: loads states, commits drafts, reads older transactions.
 
-This is the thin part: the journal races, `group_commit` proposes, `rebase` decides, the caller passes the clock in.
+This module only connects others: `journal` puts entries and finds lost races, `group_commit` proposes entries,
+`rebase` decides what a draft becomes. The caller passes the clock in.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ class History:
     def _shown(self, loaded: LoadedState[PoolState]) -> LoadedState[PoolState]:
         """Returns the state with all pending parts that are committed.
 
-        If this process cannot settle them, because it may not write, the state shows them as if it had.
+        If this process may not write, and so cannot settle them, the returned state shows them as if they were
+        settled.
         """
         decided = [(over, self.decisions.get(over)) for over in sorted(loaded.state.pending.keys())]
         committed: list[tuple[str, Decision]] = []

@@ -35,7 +35,7 @@ def known_between(state: PoolState, branch: str, first: str, end: str) -> dict[s
 
 
 def _own(state: PoolState, branch: str, first: str, end: str) -> Iterator[tuple[str, Ingested]]:
-    """Yields what the branch's own transactions say of these sources, each source once."""
+    """Yields the sources that the branch's own transactions ingested or gave back, each once."""
     added = state.sources.added
     for (name, uri), one in added.items():
         if name == branch and first <= uri < end:

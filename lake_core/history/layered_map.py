@@ -1,4 +1,4 @@
-"""A persistent map with a large, fixed map below it, which is looked up and never loaded whole.
+"""A persistent map of new items, above a large map that never changes. The map below is never loaded as a whole.
 
 Items that were added since are in memory.  For all other keys the map below is asked, one key at a time or all
 in order.  Keys are never removed: the next checkpoint leaves out those that may be forgotten.
@@ -17,13 +17,13 @@ V = TypeVar("V")
 
 
 class MapBelow(Protocol[K, V]):
-    """The map below."""
+    """The large map that never changes."""
 
     def get(self, key: K) -> V | None:
         """The value of a key, None if it has none."""
 
     def get_many(self, keys: Collection[K]) -> dict[K, V]:
-        """The values of those keys that have one."""
+        """The values of the keys that have one."""
         return {key: value for key in keys if (value := self.get(key)) is not None}
 
     def items(self) -> Iterator[tuple[K, V]]:

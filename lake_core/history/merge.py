@@ -35,7 +35,8 @@ from lake_core.records.transactions import sequence, version_of
 def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]:
     """The actions that merge the branch of `action` into the branch of the draft.
 
-    Raises NotFound, InvalidInput (not its parent, too many writes), Conflict, PlanAgain.
+    Raises NotFound; InvalidInput if that branch is not the parent or there are too many writes; Conflict and
+    PlanAgain as above.
     """
     child, fork = mergeable(state, action.branch, into=draft.branch)
     if draft.read_version < fork.created:
@@ -94,7 +95,8 @@ def _references(child: BranchState, fork: Fork, action: Merge) -> list[Reference
 def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone]:
     """The tombstones to bring, from old to new.
 
-    Raises PlanAgain if there are later ones: what they hid may be gone from the references already.
+    Raises PlanAgain if the branch has tombstones from after version `upto`: the records that they hide may
+    already be gone from the references.
     """
     brought, _ = split_writes(fork, action.upto)
     of_child = (*child.tombstones.values(), *child.settled.values())

@@ -4,7 +4,7 @@ A load names the offsets that it read in its transaction, as a source `offsets:<
 next offset, and its `etag` is `<begin>.<id>`: the offset at which it began and the id of its transaction.  So
 the offsets are committed with the records or not at all, and checkpoints keep them (decision 405).
 
-`rebase` refuses a load that began at another offset than the one at which the newest state ends.  If a
+`rebase` refuses a load if the offset at which it began is not the next offset of the newest state.  If a
 partition has two readers, even one that slept for a week, exactly one of them commits each offset; the other
 gets Conflict, and reads again.  Only the main branch has offsets: otherwise a merge would have to unite two
 readers.  A revert leaves them as they are.
@@ -29,7 +29,7 @@ def offsets_source(stream: str, begin: int, next: int, *, id: str, records: int 
     """Returns the source that says that a transaction read the offsets of the stream from `begin` to before
     `next`.
 
-    `next` may be smaller than `begin`: then readers go back.
+    If `next` is smaller than `begin`, readers read messages again from `next`.
     """
     return Source(f"{PREFIX}{stream}", size=next, etag=f"{begin}.{id}", records=records)
 
@@ -47,8 +47,8 @@ def held_offsets(state: PoolState, streams: str) -> Mapping[str, Source]:
 
 
 def check_offsets(state: PoolState, branch: str, source: Source) -> None:
-    """Raises Conflict if the offsets do not begin where the state ends, InvalidInput on a branch other than
-    main."""
+    """Raises Conflict if the offsets do not begin at the next offset of the state, and InvalidInput on a branch
+    other than main."""
     if branch != MAIN:
         raise InvalidInput(
             f"branch {branch!r}: offsets of a stream are kept on {MAIN} only; load into {MAIN}"

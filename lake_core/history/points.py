@@ -1,7 +1,7 @@
 """Split points: decides how a draft that adds or removes them fits the newest state, and folds them; pure.
 
-Meanwhile a point that a draft adds may have been added, and one that it removes may be gone: `pointing` leaves
-it out.
+Since the draft was made, another writer may have added a point that the draft adds, or removed one that it
+removes. `pointing` leaves out such points.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Rebasing: deciding, purely, what becomes of a draft on a newer state than its read version.
 
-A writer prepares a `Draft` on its read version; its objects are on the store already.  `rebase` looks at the newest
-state and returns the transaction to write, or the one that the draft's token committed before:
+A writer prepares a `Draft` on its read version; its objects are on the store already.  `rebase` looks at the
+newest state and returns the transaction to write, or the one that the draft's token committed before:
 
-- If the pool was dropped, every draft is refused: NotFound.  Two are not: the one that opens the pool again, and a
-  drop that knows of the last one.  What began before the pool was opened again is refused forever: Conflict.
-- If the branch was deleted: NotFound.  What began before it was restored is refused forever, too: Conflict.
+- If the pool was dropped, every draft is refused: NotFound.  Two drafts are accepted: the one that opens the
+  pool again, and a drop that knows of the last drop. Drafts that began before the pool was opened again are
+  refused forever: Conflict.
+- If the branch was deleted: NotFound. Drafts that began before it was restored are refused forever, too:
+  Conflict.
 - If the token was used, the first outcome counts and nothing is written.
 - Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
   (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
@@ -13,24 +15,26 @@ state and returns the transaction to write, or the one that the draft's token co
 - If another replace took the range of a replace meanwhile: Conflict.
 - If it does not commute with the pending part of a transaction over pools: Undecided; its writer waits.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
-- If a load read a stream from another offset on than where the state ends: Conflict; it must read again
-(`offsets`).
+- If a load of a stream did not begin at the state's next offset: Conflict; it must read again (`offsets`).
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
 - If a load promises to change no field (the setting `schema`), and would change one by now: Conflict.
 - If a compaction would mix the sides of a branch: PlanAgain.
-- If a revert has taken a delete back since a compaction began, which may have left its records out: PlanAgain.
-- If a revert has put back what lies between records that a compaction of an aggregate pool combines: PlanAgain.
+- If a delete was reverted since a compaction began: PlanAgain, because the compaction may have left out records
+  that are visible again.
+- If a revert has put back a record whose age lies between records that a compaction of an aggregate pool
+  combines: PlanAgain.
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
-- Split points that are there by now are not added, and those that are gone not removed.  If nothing is left to do,
+- Split points that are there by now are not added, and those that are gone not removed.  If nothing is left to
+  do,
   the outcome is None: no entry is written.
 - A delete gives up the intervals that it removes whole (`covered`).
 - Schemas that the state knows by now are not announced again.
 
-What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
-one that prepares or settles a transaction over pools in `transactions`, of tags in `tags`, of one that deletes
-objects or needs removed ones in `vacuuming`.  Which fields may come together is in `fields`.
+Other modules decide about special drafts: `create` (creates or deletes a branch), `merge`, `transactions`
+(prepares or settles a transaction over pools), `tags`, and `vacuuming` (deletes objects, or needs removed
+ones). `fields` decides which fields a pool may have together.
 """
 
 from __future__ import annotations
@@ -207,7 +211,8 @@ def _merging(state: PoolState, draft: Draft, action: Merge, *, rule: Rule) -> tu
 
 
 def _check_unchanged(state: PoolState, branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if the branch, or one whose merge is taken back, has changed since the read version."""
+    """Raises PlanAgain if the branch has changed since the read version, or if a branch whose merge the draft
+    reverts has."""
     unmerged = (state.branches.get(a.branch) for a in draft.actions if isinstance(a, SetMerged))
     tips = [branch.tip, *(child.tip for child in unmerged if child is not None)]
     if max(tips) > draft.read_version:

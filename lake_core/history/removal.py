@@ -1,4 +1,4 @@
-"""The list of removed objects: those that branches gave up and that are still on the store.
+"""The list of removed objects: objects to which a branch no longer refers, but which are still on the store.
 
 The fold puts an object on the list when a reference to it is removed, and takes it off when one is added again.
 So an object that no branch refers to, and that no vacuum took, is on the list, unless a tag keeps it together
@@ -50,7 +50,7 @@ class Removal(msgspec.Struct, frozen=True, array_like=True):
 
 
 OFF = Removal(-1, 0)
-"""Stands for an object that is not on the list any more; the next checkpoint leaves it out."""
+"""A value that stands for an object that is no longer on the list; the next checkpoint leaves it out."""
 
 
 class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,7 +117,7 @@ class Removed:
         return frozenset(id for vacuum in self.vacuums.values() for id in vacuum.objects)
 
     def begun_by(self, transaction_id: str) -> int | None:
-        """The sequence of the vacuum that a transaction began; None if it has ended."""
+        """The sequence of the vacuum that this transaction began; None if that vacuum has ended."""
         begun = (seq for seq, vacuum in self.vacuums.items() if vacuum.transaction_id == transaction_id)
         return next(begun, None)
 

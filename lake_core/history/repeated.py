@@ -83,11 +83,11 @@ def check_repeated(
 
 @dataclass
 class _OnBranch:
-    """What a branch shows of one load.
+    """How the branch has shown one load, from version to version.
 
-    `shown`: the versions that brought the load there (its own, or those of merges), each with the versions from
-    which on it is shown or reverted.  `reverts`: what each revert did to them.  `created`: when the branch was
-    created, 0 if before the load.
+    `shown`: for each version that brought the load to the branch (its own version, or those of merges), the
+    versions from which on the load was shown, or reverted. `reverts`: the changes that each revert made.
+    `created`: the version that created the branch, 0 if that was before the load.
     """
 
     shown: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class _OnBranch:
     created: int = 0
 
     def at(self, version: int) -> dict[int, list[tuple[int, bool]]]:
-        """Returns what was shown at a version."""
+        """Returns what `shown` was at a version."""
         states = {v: [one for one in states if one[0] <= version] for v, states in self.shown.items()}
         return {v: past for v, past in states.items() if past}
 
@@ -112,7 +112,8 @@ class _OnBranch:
 
 @dataclass
 class _Trace:
-    """Where the load of a version went; `deleted` are branches by name and by when they were created."""
+    """Follows the load of a version to the branches that merges bring it to. `deleted` are deleted branches, by
+    name and by the version that created them."""
 
     version: int
     branches: dict[str, _OnBranch]

@@ -33,7 +33,7 @@ def check_restored(state: PoolState, *, version: int) -> None:
 
 
 def _fits(child: BranchState, fork: Fork, part: PendingPart) -> bool:
-    """Whether the part may still be merged; only upkeep has moved the branch since it was prepared."""
+    """Whether the pending part may still be merged: since it was prepared, only upkeep has moved its branch."""
     newest = next(iter(fork.writes or ()), 0)
     return fork.parent == part.into and version_of(newest) <= part.upto <= child.tip
 
@@ -55,7 +55,7 @@ def _check_branch(state: PoolState, name: str, branch: BranchState) -> None:
 
 
 def _versions(state: PoolState) -> Iterator[tuple[str, int]]:
-    """Yields everything that names a version, in words, and the version."""
+    """Yields a description of each thing in the state that names a version, and that version."""
     for name, branch in state.branches.items():
         yield f"branch {name!r}", max(branch.tip, branch.replaced, branch.revealed)
         if branch.fork is not None:

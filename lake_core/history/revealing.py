@@ -41,7 +41,8 @@ def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kin
 
 
 class _Candidates:
-    """References by low bound.  `reach` bounds the highs up to each of them, so that a search visits few."""
+    """References that may be removed, by low bound. `reach` is the greatest high bound up to each of them, so that
+    a search visits few."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self.references = sorted(references, key=lambda r: r.low)
@@ -54,8 +55,8 @@ class _Candidates:
         self.left = np.ones(len(self.references), np.bool_)
 
     def take(self, stays: Reference, *, by_age: bool) -> list[Reference]:
-        """Removes and returns those that share keys with a reference that stays and, with `by_age`, are not older
-        than all of it."""
+        """Removes and returns the references that must stay because a reference that stays shares keys with them.
+        With `by_age`, this is so only if they are not older than all of that reference."""
         begin, end = bisect_right(self.reach, stays.low), bisect_left(self.lows, stays.high)
         if begin >= end:
             return []

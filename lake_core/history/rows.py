@@ -26,7 +26,8 @@ _FILLED = {
     HOME: (),
     RECENT: ("seq",),
 }
-"""Columns of a section that have no null, beside the key; for sections that are not listed, it is `value`."""
+"""The columns of a section that must have no null, besides the key. For sections that are not listed it is
+`value`."""
 
 _COUNTS = ("seq", "oldest", "applied", "place", "records", "size")
 

@@ -5,9 +5,9 @@ Entries make it (`fold`).  The state has
 
 - branches, by name: the newest version, the snapshot and the tombstones of each;
 - schemas, by id, and which of them are used by objects of the pool itself (the others belong to its sub-pools);
-- tokens: the transaction that each token committed, so that a repeated commit changes nothing.  `rebase` checks
-  that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
-  again;
+- tokens: the transaction that each token committed. `rebase` uses them, so that a repeated commit changes
+  nothing. The fold keeps the newest use of a token, because a writer whose state had forgotten the token may
+  have used it again;
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too;
 - lifts of merges, tags, and split points;
 - the objects that branches gave up and that are not deleted yet (`removal`);
@@ -213,8 +213,8 @@ class PoolState:
         return ingested_as(self.branches, self.sources, branch, uri)
 
     def source_changed(self, branch: str, uri: str) -> int:
-        """Returns the newest version that ingested a source file of this name, or gave it back, on the branch or
-        one of its parents; 0 if none did."""
+        """Returns the newest version that ingested a source file of this name, or that reverted such a load, on
+        the branch or one of its parents; 0 if none did."""
         newest, branch_state = 0, self.branches.get(branch)
         while branch_state is not None:  # bounded: a parent is older than its children
             own = self.sources.get((branch, uri))

@@ -30,7 +30,7 @@ NEVER = 1 << 40
 """A version that no journal reaches."""
 
 SchemaOf = Callable[[str], pa.Schema]
-"""Returns the schema of an id."""
+"""A function that returns the schema with an id."""
 
 
 class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):

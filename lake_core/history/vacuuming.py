@@ -58,7 +58,8 @@ def check_objects(state: PoolState, draft: Draft) -> None:
 
 
 def check_vacuum(state: PoolState, draft: Draft) -> None:
-    """Raises ObjectVacuumed, PlanAgain or Conflict if a draft of no branch does not fit the newest state."""
+    """Raises ObjectVacuumed, PlanAgain or Conflict if a draft that belongs to no branch does not fit the newest
+    state."""
     removed = state.removed
     for action in draft.actions:
         match action:

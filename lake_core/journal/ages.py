@@ -10,7 +10,7 @@ is no proof (decision 160):
 - A young entry limits what older times of later objects can show: the running maximum of the times counts.
 - A version needs a second witness: the time that its author wrote, or, for a purged version, the reader's
   knowledge of that time.  If that time is unknown, a second old object at or after the version will do.
-- If the author's time is young, older versions are asked, each twice as far back as the one before.
+- If the author's time is young, older versions are checked, each twice as far back as the one before.
 - A time in the future of the store is certainly wrong, and is ignored; so is such a time of an author.
 """
 
@@ -72,7 +72,7 @@ def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now
     """Returns the newest version that the objects of a journal prove to be older than `before`; 0 if there is
     none.
 
-    `authored` returns the time that the author of a version wrote.
+    `authored` returns the time that the author of a version wrote, or None if it is not known.
     """
     entries: list[tuple[int, float]] = []
     marks: list[int] = []

@@ -16,7 +16,7 @@ ReadAll = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 def in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
-    """What `read` answers for each name, read in parallel."""
+    """Calls `read` for each name in parallel, and returns the answers in the order of the names."""
     if len(names) < 2:
         return [read(name) for name in names]
     with ThreadPoolExecutor(min(len(names), MAX_THREADS)) as threads:

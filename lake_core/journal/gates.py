@@ -2,13 +2,14 @@
 
     <journal>-gates/<number>.gate     from 1, without holes; they are never deleted
 
-A purger puts its fence, makes the next gate, and then deletes entries and checkpoints.  So if a process knows `n`
-gates, and then lists the journal, the listing shows the fences of these gates, and the process starts above them.
-If gate `n + 1` is missing later, nothing more was deleted: neither a later entry nor the checkpoint that the state
-rests on.  One read shows it; a listing of the marks costs twelve (decision 294).
+A purger puts its fence, makes the next gate, and then deletes entries and checkpoints.  So if a process knows
+`n` gates, and then lists the journal, the listing shows the fences of these gates, and the process starts above
+them. If gate `n + 1` is missing later, nothing more was deleted: neither a later entry nor the checkpoint from
+which the state still reads.  One read shows it; a listing of the marks costs twelve (decision 294).
 
-Gates lie beside the journal's folder, so that no listing of the journal shows them.  Purgers of all formats make
-gates; only journals whose purgers all do so (`FORMAT`) are read by them.
+Gates lie beside the journal's folder, so that no listing of the journal shows them.  This program makes gates
+in lakes of every format. It relies on gates only in lakes of format `FORMAT` and later, in which every program
+makes them.
 
 Callers: `reader`, `purge`.
 """
@@ -29,5 +30,5 @@ def count(store: Store, journal: str) -> int:
 
 
 def is_there(store: Store, journal: str, number: int) -> bool:
-    """Whether the purge that makes this gate has begun.  Raises Unavailable."""
+    """Whether gate `number` exists, that is, whether the purge that makes it has begun. Raises Unavailable."""
     return store.get(naming.gate(journal, number)) is not None

@@ -1,7 +1,8 @@
-"""HEAD and TAIL: where the journal probably ends and begins; and the sign that it has had entries.
+"""HEAD and TAIL, hints at where the journal ends and begins; and the sign, an object which says that the journal
+has had entries.
 
-Writers overwrite them without conditions, so a hint may be missing, stale or garbage.  A reader uses HEAD only to
-read several entries at once.  The end of a journal is always the first entry that is missing.
+Writers overwrite them without conditions, so a hint may be missing, stale or garbage.  A reader uses HEAD only
+to read several entries at once.  The end of a journal is always the first entry that is missing.
 
 The sign (`naming.begun`) lies beside the journal's folder, which may be lost.  A reader that finds neither
 entries nor marks looks for the sign.  If it exists, the journal is lost, not empty.  The writer of the first

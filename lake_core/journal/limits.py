@@ -9,7 +9,8 @@ from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 
 @dataclass(frozen=True)
 class JournalLimits:
-    """The default generation is part of the format: all programs that write one journal use the same."""
+    """The limits of one journal. The default of `generation_versions` is part of the format: all programs that
+    write one journal must use the same."""
 
     generation_versions: int = 1024
     """Versions of one generation.  A state holds the ids of one to two generations (decision 10)."""

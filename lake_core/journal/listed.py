@@ -1,14 +1,15 @@
 """One listing of a journal: the entries after a version, then the marks; and reading exactly those entries.
 
 The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if the listing
-shows no fence above the version from which a reader folds, then no entry above it had been deleted when the marks
-were listed: what the listing shows are the entries of the history, and its last entry was the end.
+shows no fence above the version from which a reader folds, then no entry above it had been deleted when the
+marks were listed: what the listing shows are the entries of the history, and its last entry was the end.
 
 An entry may be purged between the listing and the read, and a stalled writer may then put another one under its
 name.  The store therefore gives each object a tag, which changes with what is stored, and the reader takes an
 entry only under the tag that was listed (`Store.get_listed`).  So no second listing is needed (decision 285).
 
-Callers: `reader`.  Each answer of None sends it to the slow way: windows of entries, then a listing.
+Called by `reader`. If a function here returns None, the reader takes the slow way: it reads windows of entries,
+and then lists.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Listing:
     def after(self, version: int, *, floor: int) -> list[ObjectInfo] | None:
         """The entries above a version, up to the end.
 
-        None if some may have been purged: a fence lies above `floor`, or one is missing among them.
+        None if some of them may have been purged, because a fence lies above `floor` or an entry is missing
+        among them.
         """
         later = sorted(number for number in self.entries if number > version)
         if self.marks.fence > floor or later != list(range(version + 1, version + 1 + len(later))):

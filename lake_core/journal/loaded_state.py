@@ -35,10 +35,11 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class LoadedState(Generic[S]):
-    """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none).
+    """The state at a version, the recent ids, and the checkpoint from which the state still reads (None: it reads
+    from none).
 
-    `checksum` is the checksum of the version's entry, 0 if it is not known.  `gates` is a number of gates whose
-    fences all lie at or below `floor`; None if they were not counted.
+    `checksum` is the checksum of the version's entry, 0 if it is not known. `gates`: so many gates were
+    counted, and the fences of all of them lie at or below `floor`; None if they were not counted.
     """
 
     version: int

@@ -45,7 +45,7 @@ KEPT_FENCES = 8
 
 
 TRIES = 4
-"""How often a checkpoint is written whose state lost the checkpoint that it rests on."""
+"""How often a checkpoint is written anew, if a purge meanwhile deletes the one that the state reads from."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ def write_newest(
 
 
 def taken_back(journal: Journal[Any, Any], mark: Mark, *, now: float) -> bool:
-    """Deletes a checkpoint that was just written, if a purge has passed its version meanwhile.  Returns whether it
+    """Deletes a checkpoint that was just written, if a purge has passed its version meanwhile. Returns whether it
     did.
 
-    The purge listed checkpoints before this one was there.  An erasure relies on a purge to leave nothing below
-    its fence except what a tag keeps.  Raises Unavailable.
+    That purge listed the checkpoints before this one existed, so it did not delete it. An erasure relies on a
+    purge to leave nothing below its fence except checkpoints that a tag keeps. Raises Unavailable.
     """
     if not passed(journal, mark.version) or mark.version in journal.kept(journal.load().state, now):
         return False
@@ -143,8 +143,8 @@ def is_kept(journal: Journal[Any, Any], version: int) -> bool:
 def keep_version(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> None:
     """Writes the checkpoint of a state that must be kept, unless there is one.
 
-    Call it before the transaction that keeps the version is committed.  If a purge has passed the version by
-    then (`passed`), it may delete that checkpoint: then call this again.
+    Call it before the transaction that keeps the version is committed. After the commit, if a purge has passed
+    the version by then (`passed`), the purge may have deleted that checkpoint: then call this again.
     """
     if loaded.version and not is_kept(journal, loaded.version):
         write_state(journal, loaded, id=id, now=now)
@@ -202,16 +202,17 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
 
 
 def put_fence(journal: Journal[Any, Any], version: int) -> bool:
-    """Puts the fence, and repeats that if the answer is lost; returns True.  Raises Unavailable."""
+    """Puts the fence, and repeats that if the answer is lost. Always returns True. Raises Unavailable."""
     _put(journal, naming.fence(journal.name, version), str(version).encode())
     log.info("%s: put the fence at version %d", journal.name, version)
     return True
 
 
 def put_gate(journal: Journal[Any, Any]) -> None:
-    """Makes the next gate, or finds that another purge just makes it, so that each open process lists again.
+    """Makes the next gate, or finds that another purge has just made it. Either way, each open process notices it
+    and lists again.
 
-    Call it after the fence, and before anything is deleted.  Raises Unavailable.
+    Call it after the fence, and before anything is deleted. Raises Unavailable.
     """
     _put(journal, naming.gate(journal.name, gates.count(journal.store, journal.name) + 1), b"\n")
 

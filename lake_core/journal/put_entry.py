@@ -1,9 +1,9 @@
 """Putting one entry under its version, until the writer knows whose entry is there.
 
 Rules 2 and 3 of `journal`.  If the answer of a put is lost, the writer repeats it with the same bytes until the
-store says that the entry exists, and reads it back: it may be ours from an earlier try.  Reading our own bytes is
-not enough, because a folder whose sync failed shows them too.  If the store says that the entry exists, and does
-not return it, the writer asks again; if the store keeps saying so, the outcome is unknown.
+store says that the entry exists, and reads it back: it may be ours from an earlier try.  Reading our own bytes
+is not enough, because a folder whose sync failed shows them too.  If the store says that the entry exists, but
+does not return it, the writer asks again. If that happens again and again, the outcome is unknown.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class JournalReader(Generic[E, S]):
     format: StateFormat[S] | None = None
     limits: JournalLimits = JOURNAL_LIMITS
     kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
-    """Returns the versions whose checkpoints a purge keeps, although entries around them are deleted.  It depends
-    on the store's time, in seconds since 1970."""
+    """A function that returns the versions whose checkpoints a purge keeps, although entries around them are
+    deleted. Its argument is the store's time, in seconds since 1970."""
     gated: bool = False
     """Whether every purger makes gates, as it does from format version `gates.FORMAT` of a lake on."""
     fetch: ReadAll = in_threads
@@ -80,13 +80,14 @@ class JournalReader(Generic[E, S]):
     _damaged: set[str] = field(default_factory=set)
     _newest_at: float = float("-inf")
     _meets_others: bool = False
-    """Whether others had committed since this process last read or wrote."""
+    """Whether other writers had committed when this process last read or wrote."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
         """The newest state, no older than the moment of the call.
 
-        If there is no news, this is one request on a store that lists from a name on.  Raises Corrupt, Unavailable.
+        If there are no new entries, this takes one request on a store that can list from a given name on.
+        Raises Corrupt, Unavailable.
         """
         loaded = self._sound()
         if loaded is None:
@@ -226,10 +227,10 @@ class JournalReader(Generic[E, S]):
         return read_marks(self.store, self.name)
 
     def restore(self, mark: Mark) -> LoadedState[S]:
-        """The state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable.
+        """The state that a checkpoint holds. Raises Corrupt, CheckpointGone, Unavailable.
 
-        Damage that is found here is raised.  Damage that is found later, when the state reads on from the file, is
-        repaired from older checkpoints and entries.
+        Damage that is found during this call is raised. If damage is found later, when the state reads more of
+        the file, the rows are repaired from older checkpoints and entries.
         """
         loaded, file = self._restored(mark)
         alone = replace(self, _loaded=None)  # a state that leads to a reader that leads to it is never freed
@@ -323,8 +324,7 @@ class JournalReader(Generic[E, S]):
         return LoadedState(0, self.initial, Recent(limits=self.limits))
 
     def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
-        """Returns the state of the first of these checkpoints that can be read, and the error of the one before
-        it."""
+        """Returns what `first_restored` does, for the checkpoints that are not known to be damaged."""
         few = few_of(usable, limits=self.limits)  # damaged ones count, so that others do not take their place
         marks = [mark for mark in few if self.format and mark.name not in self._damaged]
         return first_restored(marks, self.restore)

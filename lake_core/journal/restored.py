@@ -60,7 +60,8 @@ def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
 def first_restored(
     marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
 ) -> tuple[LoadedState[S] | None, LakeError | None]:
-    """Returns the state of the first of these checkpoints that can be read, and the error of the one before it.
+    """Returns the state of the first of these checkpoints that can be read, or None; and the error of the last one
+    that could not be read before it, or None.
 
     Raises Unavailable.
     """

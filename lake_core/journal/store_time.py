@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 SAID = 60.0
-"""Seconds of difference between the clocks from which on a warning is logged."""
+"""Seconds by which the clocks may differ before a warning is logged."""
 
 
 def surely_past(journal: Journal[Any, Any], *, own: float) -> float:

@@ -93,7 +93,8 @@ class Attempt:
     # --- for Journal.append
 
     def propose(self, loaded: LoadedState[PoolState]) -> Entry | NextEntry[Entry] | None:
-        """Returns the entry that should come next; None if the outcome is already known."""
+        """Returns the entry that the writer should put next, or another writer's next entry if it was found on the
+        store; None if the outcome is already known."""
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
@@ -189,10 +190,11 @@ class Attempt:
         self.requests.post(self.draft, possible_since=self.possible_since, time=self.now())
 
     def _wait_in_queue(self, loaded: LoadedState[PoolState]) -> StoredEntry[Entry] | None:
-        """The next entry if another writer has put it; older requests go first, for a bounded number of pauses.
+        """Lets older requests go first, for a bounded number of pauses. Returns the next entry if another writer
+        has put it meanwhile, otherwise None.
 
-        Otherwise every waiting writer would read all requests and build its own combined entry, and all but one
-        would lose the race.
+        Without the queue, every waiting writer would read all requests and build its own combined entry, and
+        all but one would lose the race.
         """
         if self.state is State.POSTED:  # others may have committed while this writer wrote its objects
             entry = self._read_next(loaded)

@@ -4,21 +4,23 @@ A writer that lost two races, or saw contention at one of its last commits, stor
 writer that wins a version collects all requests that it sees into its entry.  A waiting writer lets older
 requests go first, for a while.  Each request is committed once, whichever process dies at any point, because:
 
-- A request names the version after which it may have been committed (`possible_since`).  A combiner may commit it
+- A request names the version after which it may have been committed (`possible_since`).  A combiner may commit
+  it
   while the recent ids (`journal.recent`) reach back to that version, so every combiner knows whether it is
   committed.  A request also expires by the clock, because the token and the unreferenced objects that it relies on
   are not kept forever.
 - Its writer folds every entry before it tries the next version, and finds its id there if another writer was
   faster.
-- A draft that is refused once is refused by all later states, or at least left to its own writer (`refusals`).  So
+- If one state refuses a draft, all later states refuse it too, or at least leave it to its own writer
+  (`refusals`).  So
   after a writer has reported a refusal, no combiner can commit the draft.
 
 A combiner deletes the expired requests that it sees; otherwise requests of dead writers would pile up.
 
-The folder may hold objects that are unreadable or no requests: an empty file of a full disk, another user's file
-that can be neither read nor deleted, any other file.  Each process reads such an object once and then ignores
-it: it does not wait for it, read it or delete it again (decision 28).  Ignoring a request is harmless, because its
-writer commits it too.
+The folder may have objects that are unreadable, or no requests: an empty file that a full disk left, another
+user's file that can be neither read nor deleted, or any other file.  Each process reads such an object once and
+then ignores it: it does not wait for it, read it or delete it again (decision 28).  Ignoring a request is
+harmless, because its writer commits it too.
 """
 
 from __future__ import annotations
@@ -52,12 +54,13 @@ MAX_REQUEST_BYTES = 4_000_000
 object."""
 
 MAX_QUEUE = 1024
-"""The most objects of the queue that a writer reads: objects that stay forever must not hide the requests after
-them."""
+"""The most objects of the queue that a writer reads. It is much more than one entry collects, because unreadable
+objects that stay forever must not hide the requests after them."""
 
 
 MAX_WAIT_MICROSECONDS = 600 * 1_000_000
-"""Microseconds after which a request expires.  If clocks differ by more, each writer commits for itself."""
+"""Microseconds after which a request expires. If clocks differ by more, requests seem expired at once, and each
+writer commits only for itself."""
 
 
 class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -153,7 +156,7 @@ class Requests:
         self._read_before[name] = None
 
     def queue(self) -> list[ObjectInfo]:
-        """The objects that may be requests, oldest first; none if the store does not answer."""
+        """The objects that may be requests, oldest first; an empty list if the store does not answer."""
         try:
             listed = [
                 info for info in self.store.list(naming.requests(self.journal)) if _may_be_request(info)

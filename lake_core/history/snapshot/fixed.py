@@ -1,4 +1,5 @@
-"""Fixed references: columns in memory or in a checkpoint, on which a snapshot rests.
+"""Fixed references: references that never change, in memory or in a checkpoint. A snapshot consists of them and of
+the changes since.
 
 Both forms answer the same few questions without making one Python object per reference.  `newest` is the
 greatest id of their objects.  Ids sort by time, so a look-up of a newer object needs to read nothing.
@@ -27,7 +28,7 @@ EVERY = tuple(ROW.names)
 """The columns of a row."""
 
 PART = 64
-"""References that are decoded at once if the first few may suffice."""
+"""The number of references that are decoded at once, if the first few may suffice."""
 
 
 class FixedReferences(Protocol):

@@ -100,7 +100,7 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
 
 
 def are_inlined(table: pa.Table) -> list[bool]:
-    """Of each of the rows, whether it holds the bytes of its object."""
+    """Whether each of the rows holds the bytes of its object, in the order of the rows."""
     decoded = map(_COLUMNS.decode, table["value"].to_pylist())
     return [isinstance(one, ColumnsAndMore) and bool(one.data) for one in decoded]
 

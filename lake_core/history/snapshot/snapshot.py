@@ -28,8 +28,8 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
 MIN_CHANGES = 1024
-"""References that `added` and `dropped` may have, however few are in `folded`: merging them copies all of
-`folded`."""
+"""The number of references that `added` and `dropped` may have before they are merged into `folded`, even if
+`folded` is small: merging copies all of `folded`."""
 _EMPTY = TableReferences({})
 
 Identity = tuple[str, bytes]
@@ -110,7 +110,7 @@ class Snapshot:
     def schemas(self, sub_pool: str = "") -> list[str]:
         """The ids of the schemas of the sub-pool's references, by first use.
 
-        If all references were removed, the ids that they had: an empty pool keeps its fields.
+        If all references were removed, returns the ids that they had, because an empty pool keeps its fields.
         """
         all_ = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
         used = [item for item in all_ if item[2]] or all_
@@ -179,7 +179,7 @@ class Snapshot:
     def ends(self, *, sub_pool: str = "") -> tuple[list[Reference], list[Reference]] | None:
         """The references with the lowest bound, and those with the highest; few row groups are read.
 
-        None if there are none, or if one that was removed since may have had such a bound.
+        None if there are no references, or if a removed reference may have had such a bound.
         """
         fixed = (self.checkpoint.span(sub_pool=sub_pool), self.folded.span(sub_pool=sub_pool))
         added = (r.key_range for r in self.added.values() if r.sub_pool == sub_pool)

@@ -9,7 +9,8 @@ the part must still be mergeable after the draft:
   files.
 - Allowed: a draft that affects neither the part's branch nor the one that it will be merged into, if it does
   not have the part's token and does not give the sums of an aggregate pool more digits.
-- Everything else must wait: a part is undecided for a few requests of its owner, or for its lease.
+- Every other draft must wait, but not long: a part is undecided only for a few requests of its owner or, if the
+  owner died, until its lease ends.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _tokens(draft: Draft) -> set[str]:
 
 
 def _touched(draft: Draft) -> set[str]:
-    """Returns the branches besides its own that the draft reads or changes as a whole."""
+    """Returns the branches, other than its own, that the draft reads or changes as a whole."""
     touched = set()
     for action in draft.actions:
         match action:

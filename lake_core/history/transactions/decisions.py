@@ -6,8 +6,8 @@
     transactions/<id>/decision           JSON (`Decision`), created once: this is the commit, or the end
 
 The decision is a create-only put, so the first one counts, whichever process makes it.  The lease only says
-when another process may make it.  Its age is measured on the store's clock, against an object that the asking
-process has just written (`asked`).
+when a process other than the owner may make it.  Its age is measured on the store's clock, against an object
+that the asking process has just written (`asked`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ MAX_TTL = 3_600.0
 """The most seconds that a stored lease may ask for."""
 
 TRIES = 5
-"""How often creating an object is tried if the answer is lost."""
+"""How often a process tries to create an object if the answer is lost."""
 
 TOKEN = "transaction:"
-"""The prefix of the token under which each pool knows a transaction that has a token.  Other writes have no such
-tokens."""
+"""A pool stores the token of a transaction under this prefix. Tokens of other writes never begin with it."""
 
 T = TypeVar("T")
 
@@ -162,8 +161,9 @@ class Decisions:
     def is_dead(self, id: str, *, met_in: str = "a journal") -> bool:
         """Whether the owner of the commit has been silent for longer than its lease.
 
-        Raises Corrupt if no commit has begun.  Then the caller has found, in the journal `met_in`, a part that
-        the owner did not prepare, and must not end the transaction because of it.  Raises Unavailable.
+        Raises Corrupt if no commit has begun: then the owner did not prepare the part that the caller has found
+        in the journal `met_in`, and the caller must not end the transaction because of this part. Raises
+        Unavailable.
         """
         now, objects = self.now(id), self.listed(id).objects
         if naming.LEASE not in objects:

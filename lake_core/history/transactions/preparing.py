@@ -57,7 +57,7 @@ def _merge_of(draft: Draft, action: Prepare) -> Draft:
 
 
 def settling(part: PendingPart, over: str, *, committed: bool, prepared: dict[str, int]) -> Draft:
-    """The draft that settles a part, the same for each process that does so."""
+    """The draft that settles a part. Every process that settles the part makes the same draft."""
     if not committed:
         return Draft(part.settle_id, "", part.version, part.author, (Settle(over),), message=f"abort {over}")
     return Draft(
@@ -79,8 +79,8 @@ def is_settled(state: PoolState, draft: Draft) -> bool:
 def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
     """Raises for a draft that would break up the writes of a transaction over pools on its own branch.
 
-    Raises InvalidInput if it merges the branch, deletes it with a tag, or begins another one on it.  Raises
-    Conflict if the transaction is committed.
+    Raises InvalidInput if the draft merges the branch, deletes it with a tag, or begins another branch on it.
+    Raises Conflict if the transaction is already committed.
     """
     first = draft.actions[0] if draft.actions else None
     settles = any(isinstance(action, Settle) for action in draft.actions)
@@ -113,7 +113,8 @@ def check_ended(state: PoolState, draft: Draft, action: EndBranch) -> None:
 
 
 def pended(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, PendingPart]:
-    """The pending parts after a transaction of no branch.  Raises Corrupt if an action does not fit."""
+    """The pending parts after a transaction that belongs to no branch. Raises Corrupt if an action does not
+    fit."""
     pending = state.pending
     for action in transaction.actions:
         if isinstance(action, Prepare):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from lake_core.journal import Retry
 
 MOST_WAITING = 600.0
-"""Seconds for which a writer waits for decisions, in one commit.  A living owner needs a few requests, and a dead
-one its lease of 30 s; an owner that itself waits for others takes longer."""
+"""Seconds for which a writer waits for decisions, in one commit. A living owner decides within a few requests, and
+a dead one is aborted after its lease of 30 s. An owner that itself waits for other transactions takes longer."""
 
 ASK_EVERY = 5.0
 """Seconds between two checks of the owner's lease; each is a put and a listing."""
@@ -28,7 +28,8 @@ class DecisionWait:
         self.begun = self.asked = self.retry.clock()
 
     def asks(self) -> bool:
-        """Whether it is time to check if the owner lives; not at once, because nearly all owners do."""
+        """Whether it is time to check if the owner is alive. The first check comes after some seconds, because
+        nearly all owners are."""
         now = self.retry.clock()
         if now - self.asked < ASK_EVERY:
             return False
