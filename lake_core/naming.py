@@ -1,9 +1,8 @@
 """The names of all objects on the store.
 
-Only this module spells or parses a name (docs/format.md, "Names").  Ids are spelled by `ids`.
-Versions are spelled in 20 digits, so that names sort as numbers do.  What is spelled into a name may come from
-the store, where others write: an id or a folder that would lead elsewhere (`..`, a slash) is Corrupt, before any
-request (decision 170).  Pure.
+Only this module spells or parses a name (docs/format.md, "Names").  Ids are spelled by `ids`. Versions are
+spelled in 20 digits, so that names sort as numbers do. An id or a folder may come from the store, where others
+write too: one that would lead elsewhere (`..`, a slash) is Corrupt, before any request (decision 170). Pure.
 """
 
 from __future__ import annotations
@@ -246,8 +245,8 @@ QUIET = "quiet"
 
 
 def quiet(agent: str, way: str) -> str:
-    """The name of the hint of pools in which an agent found nothing to do; `way` is a digest of the run's
-    parameters."""
+    """The name of the hint in which an agent notes the pools where it found nothing to do; `way` is a digest of
+    its parameters."""
     return f"{QUIET}/{_part(agent)}.{_part(way)}.json"
 
 
@@ -261,8 +260,7 @@ def activity(pool_id: str) -> str:
 
 
 def noted_pool(name: str) -> str:
-    """The pool id in the name of an activity note; None for objects deeper in the folder, which are not
-    notes."""
+    """The pool id in the name of an activity note; None for names deeper in the folder, which are no notes."""
     return name.removeprefix(f"{ACTIVITY}/")
 
 
@@ -270,7 +268,7 @@ TRANSACTIONS = "transactions"
 """The folder of the transactions over several pools."""
 
 BEGUN, LEASE, DECISION, ASKED = "begun", "lease", "decision", "asked"
-"""The objects of such a transaction, beside one for each pool that joined it."""
+"""The kinds of objects of such a transaction, besides one for each pool that joined (`joined`)."""
 
 
 def transaction(id: str) -> str:
@@ -279,7 +277,7 @@ def transaction(id: str) -> str:
 
 
 def transaction_object(id: str, kind: str) -> str:
-    """The name of the object of this kind (`BEGUN`, `LEASE`, `DECISION`, `ASKED`)."""
+    """The name of a transaction's object of this kind (`BEGUN`, `LEASE`, `DECISION`, `ASKED`)."""
     return f"{transaction(id)}/{kind}"
 
 
@@ -289,7 +287,7 @@ def joined(id: str, pool_id: str) -> str:
 
 
 def split_transaction(name: str) -> tuple[str, str]:
-    """The id of the transaction and the rest of the name of one of its objects; empty texts if it is none."""
+    """The transaction's id and the kind in the name of its object; two empty texts for other names."""
     folder, _, rest = name.partition("/")
     id, _, kind = rest.partition("/")
     return (id, kind) if folder == TRANSACTIONS and is_id(id) and kind else ("", "")
@@ -313,12 +311,12 @@ def transaction_of(branch: str) -> str:
 
 
 def clone_tag(pool_id: str) -> str:
-    """The tag in a pool that keeps what its clone with this id began with."""
+    """The name of the tag by which a pool keeps what its clone with this id began with."""
     return f"clone-{pool_id}"
 
 
 def clone_of(tag: str) -> str:
-    """The id of the clone for which the tag is; "" if it is another tag."""
+    """The id of the clone for which a pool has this tag; "" for any other tag."""
     id = tag.removeprefix("clone-")
     return id if id != tag and is_id(id) else ""
 
@@ -345,7 +343,7 @@ def data_id(name: str) -> str | None:
 
 
 def published(pool_id: str, form: str, branch: str) -> str:
-    """The folder of a branch's table for other programs, in their format (`iceberg`)."""
+    """The folder of a branch as a table for other programs; `form` is their format (`iceberg`)."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else _escaped(c) for c in branch)
     return f"{_part(pool_id)}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
 
@@ -355,7 +353,7 @@ def _escaped(character: str) -> str:
 
 
 def given_up(pool_id: str) -> str:
-    """The name of the note in a folder that the list of pools lacks: a person has given the folder up."""
+    """The name of the note that a person gave this folder up; the list of pools lacks the folder."""
     return f"{_part(pool_id)}/given-up"
 
 
@@ -393,18 +391,18 @@ def is_own(name: str) -> bool:
 
 
 def check_pool_name(name: str) -> str:
-    """The name if a pool may carry it.
+    """Returns the name. Raises InvalidInput if no pool may have it.
 
-    Raises InvalidInput: empty, longer than 255 characters, or with a character that `POOL@REVISION`,
-    `POOL:META` and the sub-pools need.  The lake's own pools have such a character.
+    It must not be empty, have more than 255 characters, or one that `POOL@REVISION`, `POOL:META` or the
+    sub-pools need. The lake's own pools have such a character.
     """
     return name if name in OWN_POOLS else _checked(name, "pool")
 
 
 def check_branch_name(name: str, *, what: str = "branch") -> str:
-    """The name if a branch, or a tag, may carry it.
+    """Returns the name. Raises InvalidInput if no branch and no tag may have it.
 
-    Raises InvalidInput: as for a pool, and if it reads as another revision (a version or a transaction id).
+    The rules are those of pools; it must not look like another revision either (a version, a transaction id).
     """
     _checked(name, what)
     if name.isascii() and name.isdigit():
@@ -415,10 +413,11 @@ def check_branch_name(name: str, *, what: str = "branch") -> str:
 
 
 def check_chosen_name(name: str, *, what: str) -> str:
-    """The name of a new pool, branch or tag.  Raises InvalidInput if the command would take it for an option.
+    """Returns the new name of a pool, branch or tag. Raises InvalidInput if the command would take it for an
+    option.
 
-    Only where a user chooses a name: a stored one that begins with `-` stays readable.  The names of the lake's own
-    pools are refused too.
+    Called only where a user chooses a name, so a stored name that begins with `-` stays readable. The names of
+    the lake's own pools are refused too.
     """
     if what == "pool" and name in OWN_POOLS:
         raise InvalidInput(f"pool name {name!r}: the lake makes this pool itself; choose another name")

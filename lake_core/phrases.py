@@ -66,7 +66,7 @@ def human_duration(seconds: float) -> str:
 
 
 def human_time(seconds: float) -> str:
-    """A time in seconds since 1970: `2026-11-20T12:00:00Z`; the seconds if it is outside the years 1 to 9999.
+    """A time in seconds since 1970: `2026-11-20T12:00:00Z`; the plain number if it is outside the years 1 to 9999.
 
     A stored time may be any number.
     """

@@ -1,6 +1,6 @@
 """Starts, watches and stops Airflow and Spark on one machine, for the demo, the tests and `make up`.
 
-It is no part of the lake.  One decision a file:
+It is no part of the lake. Each file decides one thing:
 
     errors       LocalError: one line for the user at the keyboard
     java         which Java Spark runs on
@@ -10,8 +10,7 @@ It is no part of the lake.  One decision a file:
     environ      what services inherit from the caller's environment
     record       what a run directory stores about a service
     processes    launches keepers, finds our own again, stops them
-    airflow_standalone   Airflow's own `standalone`, bound to loopback
-    restarts     how often one of its components is started again
+    airflow_standalone   Airflow's own `standalone`, which starts a component again if it ends by itself
     airflow_settings     what Airflow imports into each of its processes: how they share SQLite
     airflow_service, spark_service   the configuration, command and health check of each service
     api          Airflow's REST API

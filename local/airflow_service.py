@@ -18,11 +18,11 @@ from local.ports import LOOPBACK
 NAME = "airflow"
 USUAL_PORT = 18080
 HEALTHY_WITHIN = 600.0
-"""Seconds; a first start, which makes the database, takes about half a minute on two idle cores, and minutes on
-busy ones.  Airflow ending by itself is noticed at once."""
+"""Seconds within which Airflow must be healthy. A first start makes the database: half a minute on two idle cores,
+minutes on busy ones. If Airflow ends by itself, that is noticed at once."""
 COMMAND = (sys.executable, "-m", "local.airflow_standalone")
 OWN_SETTINGS = Path(__file__).with_name("airflow_settings")
-"""Holds airflow_local_settings.py, which Airflow imports into each of its processes."""
+"""The folder of airflow_local_settings.py, which Airflow imports into each of its processes."""
 COMPONENTS = ("metadatabase", "scheduler", "triggerer", "dag_processor")
 
 OUTLASTING_A_COLD_START = {
@@ -33,8 +33,9 @@ OUTLASTING_A_COLD_START = {
     "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "180",
     "AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "180",
 }
-"""Airflow's own limits suit warm servers and idle machines: a task waits 5 s for an answer of the API, five times,
-and a DAG file has 30 s.  The first answer to a task takes the API 5 s of processor time (decision 45)."""
+"""Longer limits than Airflow's own, which suit warm servers and idle machines. By default a task waits 5 s for an
+answer of the API, five times, and reading a DAG file may take 30 s. The API's first answer to a task takes 5 s
+of processor time (decision 45)."""
 
 
 def url(port: int) -> str:
@@ -68,11 +69,7 @@ def settings(
 
 
 def is_healthy(api: AirflowApi) -> bool:
-    """Whether every component has reported a moment ago, and the API that tasks use answers.
-
-    Airflow builds that API at the first request, and answers nothing else meanwhile.  So this check asks for it,
-    and the first task need not wait.
-    """
+    """Whether every component reported its health a moment ago, and the API that tasks use answers."""
     try:
         api.wake_task_api()
         health = api.health()

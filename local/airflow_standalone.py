@@ -1,9 +1,9 @@
 """Airflow's own `standalone`, with two changes.
 
-It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of
-the machine, even if the API listens on one; on a single machine the API reads the log files itself.  And if a
-component ends by itself, it starts the component again, a bounded number of times; the original would continue
-without it.  If a component ends too often, it stops the others and ends with status 1.
+It starts the scheduler and the triggerer without their log servers. These would listen on every interface of
+the machine, even if the API listens on one only; on a single machine the API reads the log files itself.  And
+if a component ends by itself, it starts the component again, a bounded number of times; the original would
+continue without it.  If a component ends too often, it stops the others and ends with status 1.
 
 Run by airflow_service as `python -m local.airflow_standalone`.
 """
@@ -24,19 +24,18 @@ from airflow.__main__ import main as airflow
 from airflow.cli.commands import standalone_command
 
 MOST = 5
-"""Restarts of one component within `WINDOW`.  SQLite that answers "database is locked" on a busy machine ends a
-scheduler once in a while; what ends it each time does so within seconds, and is not cured by a restart."""
+"""The most restarts of one component within `WINDOW`. On a busy machine SQLite's "database is locked" ends a
+scheduler once in a while. A fault that ends it each time does so within seconds, and a restart does not help."""
 WINDOW = 3_600.0
-"""Seconds."""
+"""Seconds within which restarts are counted."""
 PAUSES = (1.0, 5.0, 15.0, 30.0, 60.0)
 """Seconds before each restart within the window: a machine that is too busy needs time, not more processes."""
 
 
 def pause_before(ends: Sequence[float], *, now: float) -> float | None:
-    """How many seconds to wait before starting a component again; `ended` has the times at which it ended, the
-    last one now.
+    """Returns how many seconds to wait before starting a component again; `ends` are the times at which it ended.
 
-    None if it ended too often and must not be started again.
+    The last of them is now. Returns None if it ended too often and must not be started again.
     """
     recent = sum(now - end < WINDOW for end in ends)
     return None if recent > MOST else PAUSES[max(recent, 1) - 1]
@@ -44,7 +43,7 @@ def pause_before(ends: Sequence[float], *, now: float) -> float | None:
 
 SERVING_LOGS = ("scheduler", "triggerer")
 LEFT_SECONDS = 10.0
-"""For what a component leaves behind to end after each signal."""
+"""How long the processes that an ended component left behind may take to end, after each signal."""
 _lost: list[str] = []
 _one_at_a_time = threading.Lock()
 
@@ -72,9 +71,10 @@ class Component(standalone_command.SubCommand):  # type: ignore[misc]  # airflow
             self.stopping.wait(pause)
 
     def _run_once(self) -> int:
-        """Run the component to its end, with what it leaves behind; its exit status.
+        """Runs the component until it and the processes that it left behind have ended; returns its exit status.
 
-        A scheduler that is killed leaves workers, which hold its output open and do not end.
+        A scheduler that is killed leaves workers behind, which hold its output open and do not end by
+        themselves.
         """
         command = ["airflow", *self.command]
         pipe: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -98,7 +98,7 @@ class Component(standalone_command.SubCommand):  # type: ignore[misc]  # airflow
         self.parent.print_output("standalone", f"the {self.name} {what}")
 
     def _give_up(self, status: int) -> None:
-        """Stop all others, because a service without this component is none."""
+        """Stops all other components, because the service is useless without this one."""
         with _one_at_a_time:
             if _lost:
                 return

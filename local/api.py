@@ -130,7 +130,7 @@ class AirflowApi:
         return self.request("GET", path, query=query)
 
     def health(self) -> Json:
-        """The health that the components report, asked once; needs no login."""
+        """The health that the components report, from one request without a login."""
         return self._send("GET", "/api/v2/monitor/health")
 
     def wake_task_api(self) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SERVICE = ("api.osv.dev", 443)
 SECONDS = 5.0
-"""For a connection to the service."""
+"""How long to wait for a connection to the service."""
 COMMAND = (
     *(str(Path(sys.executable).with_name("uv")), "tool", "run", "--quiet", "pip-audit==2.9.0"),
     *("--vulnerability-service", "osv", "--disable-pip", "--require-hashes", "--requirement"),
@@ -38,7 +38,7 @@ def audit(
     run: Callable[[Sequence[str]], int] = run,
     say: Callable[[str], object] = print,
 ) -> int:
-    """The status of the audit; 0, with a line that says so, if the service cannot be reached."""
+    """Returns pip-audit's status; if the service cannot be reached, it says so and returns 0."""
     try:
         socket.create_connection(service, timeout=seconds).close()
     except OSError as error:

@@ -46,7 +46,7 @@ DAG_SECONDS = 300.0
 RUN_SECONDS = 900.0
 KEPT = "kept"
 SCRATCH = "memory://demo"
-"""A lake in which a key is tried."""
+"""A lake that is made only to try a key, and then deleted."""
 PARTS = 4
 FLIGHTS_QUESTION = """
 SELECT carrier, count(*) AS flights, count(*) FILTER (dep_time IS NULL) AS cancelled,
@@ -187,7 +187,7 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
 
 
 def year_of_flights(incoming: Path) -> Dataset:
-    """A file a day, in four parts."""
+    """The flights of a year: one file for each day, which arrive in four parts."""
     incoming.mkdir(parents=True)
     days = flights.by_day(flights.read_flights())
 
@@ -215,7 +215,7 @@ def pool_of(dataset: Dataset, lake: Lake) -> Pool:
 
 
 def own_files(data: str, key: str) -> Dataset:
-    """The user's files where they are; one run loads them."""
+    """The user's files, which stay where they are; one run of the agent loads them."""
     source = data if "://" in data else os.path.abspath(data)
     if "://" not in data and not os.path.isdir(source) and not glob.glob(source, recursive=True):
         raise LocalError(f"DATA={data}: no such file or folder; name files, a glob or a folder")
@@ -225,7 +225,8 @@ def own_files(data: str, key: str) -> Dataset:
 
 
 def check_key(pool: Pool, source: str) -> None:
-    """Raises LocalError if the first records of the first file lack a key field, before anything is changed."""
+    """Checks the first records of the first file. Raises LocalError if they lack a key field, before anything is
+    changed."""
     files = find_files([source], may_be_empty=True, access=address_of(pool.store))
     first = next((file.uri for file in files if file.size), None)
     if first is None:

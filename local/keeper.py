@@ -1,12 +1,13 @@
-"""One process that owns a service: it starts the command, adopts every orphan of it, and ends them all.
+"""One process that owns a service: it starts the command, adopts the processes that lose their parent, and ends
+them all.
 
-Airflow's `standalone` and Spark sometimes leave children behind.  These change their names and environments, so
-one cannot tell later which processes belong to the service.  The keeper is the "child subreaper" of what it
-starts (Linux): if a process loses its parent, it becomes the keeper's child.  So the keeper's descendants are
+Airflow's `standalone` and Spark sometimes leave children behind. These change their names and environments, so
+one cannot tell later which processes belong to the service. The keeper is the "child subreaper" of what it
+starts (Linux): if a process loses its parent, it becomes the keeper's child. So the keeper's descendants are
 exactly the service.
 
 The keeper ends the service on SIGTERM or SIGINT, when the command ends by itself, or, with `--parent PID`, when
-that process is no longer its parent.  It sends SIGINT to the command, then SIGTERM to all, then SIGKILL to all,
+that process is no longer its parent. It sends SIGINT to the command, then SIGTERM to all, then SIGKILL to all,
 each with a bounded wait; then it ends with the command's status.
 
 Run by `processes.launch` as `python -m local.keeper [--parent PID] -- COMMAND...`, in its own session; its
@@ -37,7 +38,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass
 class Ending:
-    """A signal asked the keeper to end the service."""
+    """Raised when a signal asks the keeper to end the service."""
 
     asked: bool = False
 

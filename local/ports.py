@@ -14,7 +14,7 @@ from local.errors import LocalError
 
 LOOPBACK = "127.0.0.1"
 REACH = 50
-"""How many ports from the usual one on are tried."""
+"""How many ports are tried, beginning with the usual one."""
 
 
 def is_free(port: int) -> bool:

@@ -25,7 +25,7 @@ from local import keeper
 from local.errors import LocalError
 
 MARK = "LAKE_LOCAL_SERVICE"
-"""The environment variable by which a service's processes can be known."""
+"""The environment variable by which the processes of a service are recognized."""
 TICK = 0.1
 LAST_RESORT_SECONDS = 5.0
 
@@ -152,9 +152,10 @@ def stop(identity: ProcessIdentity, *, mark: str, child: subprocess.Popen[bytes]
 
 
 def left_of(processes: Sequence[psutil.Process], *, seconds: float) -> list[psutil.Process]:
-    """Waits until the processes have ended; those that have not after so many seconds.
+    """Waits at most so many seconds for the processes to end; returns those that have not ended.
 
-    Linux 6.15 and newer say "no such file" of a process that is just ending, which psutil 7 does not expect.
+    Linux 6.15 and newer report "no such file" for a process that is just ending, which psutil 7 does not
+    expect.
     """
     deadline = time.monotonic() + seconds
     while True:

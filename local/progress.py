@@ -1,7 +1,7 @@
-"""Shows progress on standard error while services start and stop: one live line each, or plain lines.
+"""Shows progress on standard error while services start and stop: a live line for each service, or plain lines.
 
-On a terminal: a spinner with the seconds so far.  Elsewhere (a log, a pipe): one line when a step begins and one
-when it ends.
+On a terminal: a spinner with the seconds so far.  Elsewhere (a log, a pipe): one line when a step begins and
+one when it ends.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 A sentence has at most `LONGEST` words; on each page at most `SHARE` of the sentences are longer.  The reading
 ease of a page is that of Flesch (textstat): 60 is plain English, 30 is for lawyers.  Code blocks, tables,
-headings and the addresses of links are left out.  Code between words counts as one word, and so does a list of
-it.  The end of a list item and a colon end a sentence.
+headings and the addresses of links are left out.  Code within a sentence counts as one word, and so does a list
+of such code.  The end of a list item and a colon end a sentence.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import textstat
 ROOT = Path(__file__).parents[1]
 PAGES = ("*.md", "docs/*.md")
 LEFT_OUT = {"CHANGELOG.md"}
-"""A list of what changed, in fragments."""
+"""Pages that are not measured: a changelog is a list to look things up, not a text to read."""
 
 LONGEST = 25
-"""Words of a sentence, at most (docs/glossary.md)."""
+"""The most words of a sentence (docs/glossary.md)."""
 
 SHARE = 0.03
 """The share of a page's sentences that may be longer."""

@@ -19,7 +19,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     ports: dict[str, int]
     lake: str
     settings: str
-    """A hash of everything else it was started with: another call may use it only if that is the same."""
+    """A hash of all other settings it was started with. Another caller may use the service only if its own hash is
+    equal."""
 
 
 def write(path: Path, started: Started) -> None:

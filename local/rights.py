@@ -333,7 +333,10 @@ def google_bindings(role: Role, bucket: str, prefix: str, ids: dict[str, str]) -
 
 
 def _matches(names: str, bucket: str, prefix: str, ids: dict[str, str]) -> str:
-    """The condition on a name, which knows begins and ends, and no pattern: with POOL=* it allows more."""
+    """Google's condition for names that match a pattern.
+
+    It can only test how a name begins and ends, so with POOL=* it allows more than the pattern.
+    """
     begin, star, end = named(names, ids).partition("*")
     name = f"projects/_/buckets/{bucket}/objects/{_below(prefix)}{begin}"
     if not star:

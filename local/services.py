@@ -9,7 +9,7 @@ directory with the same settings, the block uses it and leaves it running.  With
 the services stay (`make up`) until `stop_all(run_dir)` (`make down`).
 
 The environment of Airflow's tasks has LAKE (the lake), LAKE_SPARK_REMOTE (the address of Spark Connect and of
-the one session that the tasks share), and the variables in `env`.
+the one session that the tasks share), and the variables in the argument `env`.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Services:
         return environ_of(self._started(airflow_service.NAME))
 
     def airflow(self, args: Sequence[str], *, seconds: float = AIRFLOW_COMMAND_SECONDS) -> str:
-        """Runs an `airflow` command (about five seconds each) and returns its standard output."""
+        """Runs an `airflow` command, which takes about five seconds, and returns its standard output."""
         self._started(airflow_service.NAME)
         command = [sys.executable, "-m", "airflow", *args]
         try:
@@ -428,7 +428,8 @@ def absolute(lake: str) -> str:
 
 @contextmanager
 def _only_one(path: Path, *, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Two callers do not start the same run directory at once: the second waits, then finds it up."""
+    """Holds a lock on the run directory, so that only one caller starts its services; others wait, then find them
+    running."""
     with path.open("w") as file:
         deadline = clock() + LOCK_SECONDS
         while True:  # until the lock is had or the deadline is over

@@ -20,7 +20,8 @@ NAME = "spark"
 USUAL_PORT = 15002
 USUAL_UI_PORT = 4040
 HEALTHY_WITHIN = 600.0
-"""Seconds; it takes about six on two idle cores, and took more than 300 where 80 processes wanted them."""
+"""Seconds within which the server must be healthy: it takes six on two idle cores, and took over 300 beside 80
+busy processes."""
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 

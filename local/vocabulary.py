@@ -46,17 +46,17 @@ WORDS = {
     r"as (?:quick|early|soon|far) as can be": "as ... as possible",
     r"so (?:many|much) times": "this many times",
 }
-"""A pattern of whole words, and what to write instead."""
+"""For each pattern of whole words that are refused: what to write instead."""
 
 NOUN = "the noun of what it holds: references, names, value"
 NAMES = {
     "n": "version, count, index, or what it counts",
     **dict.fromkeys(("found", "known", "held", "made", "said", "did", "wanted"), NOUN),
 }
-"""A name of a local variable or an argument, and what to write instead."""
+"""For each refused name of a local variable or an argument: what to write instead."""
 
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*)"
-"""A sentence may go on in the next line, not behind an empty one."""
+"""What may be between two words of a pattern: spaces or one end of a line, but no empty line."""
 _WORD = re.compile(
     "|".join(
         f"(?P<w{index}>(?:(?<![\\w-])|(?=[,;:.]))(?:{pattern.replace(' ', _GAP)})(?![\\w-]))"
@@ -69,7 +69,7 @@ _CODE = re.compile(r"```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"^(?:landing|landed|lands|company|abreast|overlay)$", re.IGNORECASE)
 
 WordFinding = tuple[int, str, str]
-"""A line, the word there, what is better."""
+"""The number of a line, the refused word in it, and what to write instead."""
 
 
 def in_prose(text: str) -> Iterator[WordFinding]:
@@ -93,9 +93,9 @@ def in_program(text: str) -> Iterator[WordFinding]:
 
 
 def _in_names(program: ast.Module) -> Iterator[WordFinding]:
-    """Arguments and variables that are named by a verb or a letter; of the fields of classes only `n`.
+    """Yields the refused names of arguments and variables. Fields of classes keep their names, except `n`.
 
-    Fields keep the other names, because stored things and results have them.
+    Stored things and results have the names of these fields.
     """
     classes = (node for node in ast.walk(program) if isinstance(node, ast.ClassDef))
     fields = {part.target for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}

@@ -33,8 +33,7 @@ log = logging.getLogger(__name__)
 
 
 ConfigCheck = Callable[[PoolConfig, Mapping[str, str]], None]
-"""A function that gets a pool's configuration and settings to add. Raises InvalidInput if the pool cannot have
-them."""
+"""Gets a pool's configuration and settings to add; raises InvalidInput if the pool cannot have them."""
 
 
 class Catalog:

@@ -111,8 +111,7 @@ _DECODER = msgspec.json.Decoder(CheckpointFooter)
 
 
 def encode_footer(footer: CheckpointFooter) -> dict[bytes, bytes]:
-    """The footer as metadata pairs: the JSON, and its CRC-32 in hex, because Parquet has no checksum of its
-    footer."""
+    """The footer as metadata pairs: the JSON, and its CRC-32 in hex, since Parquet has no checksum of it."""
     data = msgspec.json.encode(footer)
     return {FOOTER: data, CHECKSUM: _checksum(data)}
 

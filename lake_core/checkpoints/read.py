@@ -153,8 +153,7 @@ class CheckpointFile:
         sub_pool: str = "",
         columns: tuple[str, ...] = tuple(ROW.names),
     ) -> Iterator[pa.Table]:
-        """Yields all rows of a part, a row group at a time, in key order, with these `columns` besides the
-        key."""
+        """Yields all rows of a part in key order, a row group at a time, with these `columns` and the key."""
         for number, _ in self._groups(section, branch, sub_pool):
             yield self._read(number, keep=False, columns=columns)
 
@@ -207,8 +206,7 @@ class CheckpointFile:
     def between(
         self, section: str, first: bytes, end: bytes, *, branch: str = "", sub_pool: str = ""
     ) -> pa.Table:
-        """Returns the rows with keys from `first` to before `end`, in key order; other row groups are not
-        read."""
+        """Returns the rows with keys from `first` to before `end`, in key order; reads no other row groups."""
         tables = [_EMPTY]
         for number, group in self._groups(section, branch, sub_pool):
             if group.last >= first and group.first < end:

@@ -57,8 +57,7 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
         return self.file.decoded(find)
 
     def between(self, first: str, end: str, *, branch: str) -> list[tuple[str, Ingested]]:
-        """Returns the sources of a branch with URIs from `first` to before `end`; other row groups are not
-        read."""
+        """The sources of a branch with URIs from `first` to before `end`; reads no other row groups."""
 
         def find() -> list[tuple[str, Ingested]]:
             return list(_ingested(self.file.between(SOURCE, first.encode(), end.encode(), branch=branch)))

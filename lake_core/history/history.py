@@ -257,7 +257,7 @@ class History:
         return committed
 
     def check_draft(self, draft: Draft) -> None:
-        """Raises InvalidInput if the lake's format cannot hold the draft, or if one of its texts is not
+        """Raises InvalidInput if the lake's format cannot hold the draft, or one of its texts is not
         allowed."""
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)

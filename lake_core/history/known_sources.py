@@ -1,5 +1,4 @@
-"""Finds the sources of a branch whose names lie between two texts: intervals and offsets are found by a
-prefix."""
+"""Finds the sources of a branch by a range of names; intervals and offsets are found by a prefix."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Limits of the work on a pool's history; `History` passes the parts to snapshots, commits and the
-journal."""
+"""Limits of the work on a pool's history. `History` passes them to snapshots, commits and the journal."""
 
 from __future__ import annotations
 

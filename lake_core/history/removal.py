@@ -126,8 +126,7 @@ class Removed:
         return replace(self, objects=self.objects.update(removals))
 
     def without(self, objects: Iterable[str]) -> Removed:
-        """Returns the list without these objects.  It does not check whether they are on it: that would read the
-        checkpoint."""
+        """Returns the list without these objects, which it need not have: a check would read the checkpoint."""
         return self if self.is_empty() else self.with_removed(dict.fromkeys(objects, OFF))
 
 

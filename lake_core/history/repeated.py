@@ -30,8 +30,7 @@ REVERTS = "lake.reverts"
 
 
 def holds(branch: BranchState, first: Remembered) -> bool:
-    """Whether the branch certainly has everything that the transaction brought; for a load, all its own
-    objects."""
+    """Whether the branch certainly has all that the transaction brought; for a load, all its objects."""
     tombstones = [*branch.tombstones.values(), *branch.settled.values()]
     if not first.objects:
         return any(t.transaction_id == first.transaction_id for t in tombstones)

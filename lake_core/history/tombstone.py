@@ -70,7 +70,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def since(self) -> int:
-        """The version from which a replace conflicts with others: its own version, even if it was retired in
+        """The version from which a replace conflicts with others: its own one, even if it was retired
         between."""
         return self.replaced_in or self.version
 

@@ -65,8 +65,7 @@ class Recent:
     def of(
         cls, version: int, items: Iterable[tuple[str, int]], *, limits: JournalLimits = JOURNAL_LIMITS
     ) -> Recent:
-        """Makes the recent ids at a version from their `items`.  Raises Corrupt if an item's version is
-        impossible."""
+        """The recent ids at a version, from their `items`. Raises Corrupt for an impossible version of one."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
         current = generation(version, limits=limits)

@@ -1,7 +1,7 @@
 """Order-preserving encoding of key values: comparing the bytes compares the keys.
 
-One value is a tag byte and a payload of known end.  So the encoding of a tuple is that of its parts joined, a
-prefix of fields is a prefix of bytes, and every encoding can be decoded for display:
+A value is encoded as a tag byte and a payload whose end can be found. So the encoding of a tuple is that of its
+parts joined, a prefix of fields is a prefix of bytes, and every encoding can be decoded for display:
 
     00            null (first in either direction)
     02 b          boolean
@@ -15,9 +15,9 @@ prefix of fields is a prefix of bytes, and every encoding can be decoded for dis
     09 s8 n4      timestamp with zone: an instant, the same in UTC
     0a s8 n4      time of day, and durations (0b)
 
-Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's
-tuple layer.  Called by `objects` (bounds, statistics), `reading` (clipping, merging) and
-`texts.keytext` (keys that a user writes).
+Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's tuple
+layer.  Called by `objects` (bounds, statistics), `reading` (clipping, merging) and `texts.keytext` (keys that a
+user writes).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _INVERT = bytes(255 - i for i in range(256))
 _DECIMAL_BYTES = 48
 _DECIMAL_OFFSET = 1 << (8 * _DECIMAL_BYTES - 1)
 FRACTION_DIGITS, DECIMAL_DIGITS = 38, 76
-"""Digits of a decimal that an encoded key keeps: after the point, and in all."""
+"""How many digits of a decimal an encoded key keeps: after the point, and in all."""
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""How many of Arrow's units a second has."""
+"""Ticks per second of each of Arrow's units of time."""
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """Days since 1970 of the years 1 to 9999 (inclusive), which text, Python and Spark can write."""
@@ -145,8 +145,7 @@ def from_scalar(scalar: pa.Scalar) -> Value:
 
 
 def from_array(array: pa.Array | pa.ChunkedArray) -> list[Value]:
-    """Like `from_scalar`, for a whole column: 64 integers take 2 µs instead of 46, 64 timestamps 30 instead
-    of 59."""
+    """Like `from_scalar` for each value of a column, but faster: 64 integers take 2 µs instead of 46."""
     clock = _clock(array.type)
     if clock is None:
         return list(array.to_pylist())

@@ -68,7 +68,7 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> str:
-        """The number of the key's fields, in words."""
+        """The number of the key's fields, as words for a message."""
         return (
             f"the pool key {self} has {counted(len(self.fields), 'field')}"
             if self.fields

@@ -63,7 +63,7 @@ class PutInlined(PutReference, frozen=True, tag="put_inlined", omit_defaults=Tru
 
 
 class PutSummed(PutReference, frozen=True, tag="put_summed", omit_defaults=True):
-    """Gives the branch a reference with sums: `content`, as in `add_object`.  With `data` the object is inlined."""
+    """Adds a reference with sums, `content` as in `add_object`. With `data` the object is inlined."""
 
     content: bytes = b""
 
@@ -75,7 +75,7 @@ class PutSummed(PutReference, frozen=True, tag="put_summed", omit_defaults=True)
 class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):
     """Adds a tombstone of the sequence `seq` to the branch; its other fields are as in `add_tombstone`.
 
-    It gets the version, read version, transaction and time of this transaction.  `only`: hides only records
+    Its version, read version, transaction and time are those of this transaction.  `only`: hides only records
     from the first to the last of these sequences.  `settled`: the branch keeps it only for merges.
     `replaced_in`: the version from which a replace conflicts with others; 0 means this transaction's.
     """
@@ -171,10 +171,10 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
 
 
 class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
-    """States up to which version `branch` counts as merged, after a merge, or the revert of one, was reverted.
+    """After a revert of a merge, or of such a revert: states up to which version `branch` counts as merged.
 
-    `version` is that of the branch's newest merge.  Now the branch is merged up to `merged`, by the merge of
-    version `joined`.  `writes` are unmerged again, and so are the retired tombstones `settled`.
+    `version` is that of the branch's newest merge. Now the branch counts as merged up to `merged`, by the merge
+    of version `joined`. The sequences `writes` and the retired tombstones `settled` count as unmerged again.
     """
 
     branch: str

@@ -44,9 +44,9 @@ class Codec(Generic[T]):
     def encode(self, entry: T) -> bytes:
         """Returns the stored bytes of the entry.
 
-        They are decoded once, because msgspec encodes a value of any type, and an entry that no reader accepts
-        would close its journal to all readers.  Raises InvalidInput for such an entry, and for a text that is
-        not UTF-8.
+        They are decoded once as a test: msgspec encodes values of wrong types too, and an entry that no reader
+        accepts would close its journal to all readers.  Raises InvalidInput for such an entry, and for a text
+        that is not UTF-8.
         """
         try:
             payload = self._encoder.encode(entry)

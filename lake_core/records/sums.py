@@ -1,7 +1,7 @@
 """Content sums of objects, and what a rewriting says about them (format version 3).
 
-The sum of an object is made while it is written (`log_lake.content`).  Beside it stands the sum of its records'
-ages if the object stores them; the ages of other objects follow from their transaction.
+The sum of an object's content is made while it is written (`log_lake.content`). If the object stores the ages
+of its records, it also has the sum of these; other objects' ages follow from their transaction.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ SUM_BYTES = 8
 """Bytes of one sum: big-endian, without sign."""
 
 AGE_FACTORS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
-"""What a sequence and an ordinal are multiplied with."""
+"""The factors of a sequence and of an ordinal in the age of a record."""
 AGE_MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 _BITS = 2**64
 
 
 class Conserve(msgspec.Struct, frozen=True, tag="conserve", omit_defaults=True):
-    """States that the new objects of the transaction hold what its removed references hold, without `records`.
+    """States that the transaction's new objects have the records of its removed references, except `records` of
+    them.
 
-    `sums` are the two sums of these: of their content, and of their ages.
+    `sums` are the two sums of the records left out: of their content, and of their ages.
     """
 
     records: int = 0
@@ -36,7 +37,7 @@ class Conserve(msgspec.Struct, frozen=True, tag="conserve", omit_defaults=True):
 
 
 def check_sums(object_id: str, sums: bytes, *, has_ages: bool) -> None:
-    """Raises Corrupt if no object can have these sums; b"": it has none."""
+    """Raises Corrupt if no object can have these sums. b"" means no sums, which is allowed."""
     if sums and len(sums) != (2 if has_ages else 1) * SUM_BYTES:
         raise Corrupt(f"{object_id}: {len(sums)} bytes of sums, which it cannot have")
 

@@ -50,7 +50,7 @@ def sequence(version: int, index: int = 0) -> int:
 
 
 def version_of(sequence: int) -> int:
-    """The version of the entry that holds the sequence."""
+    """The version of the entry to which the sequence belongs."""
     return sequence // MAX_TRANSACTIONS
 
 
@@ -58,11 +58,11 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     """Adds a data object to the branch, with its whole range from `low` to before `high`.
 
     `ordinal` is the order of arrival within the transaction; `sub_pool` the sub-pool, "" for the pool itself.
-    `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records if a compaction wrote the
-    object, which then stores the sequence of each record; None means that all have the sequence of this
-    transaction.  `applied`: no tombstone up to this version covers a record of the object.  `data`: empty, see
-    `AddInlined`.  `content`: its sums (`records.sums`), b"" if it has none.
-    Guarantees: has records, a size, low < high, and sequences in order.
+    `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records, if the object stores the
+    sequence of each record, as objects of compactions do; None: all have the sequence of this transaction.
+    `applied`: no tombstone up to this version covers a record of the object.  `data`: empty, see `AddInlined`.
+    `content`: its sums (`records.sums`), b"" if it has none. Guarantees: has records, a size, low < high, and
+    sequences in order.
     """
 
     object: str
@@ -185,8 +185,7 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
 
 
 class Release(msgspec.Struct, frozen=True, tag="release"):
-    """Gives source files back, so that they may be ingested again, after the revert of the merge that brought
-    their records."""
+    """Lets source files be ingested again, because the merge that brought their records was reverted."""
 
     sources: tuple[Source, ...]
 
@@ -249,7 +248,7 @@ OF_NO_BRANCH = (
     Prepare,
     Settle,
 )
-"""Actions of transactions that belong to no branch; a `settle` may also stand beside the merge that it commits."""
+"""Actions of transactions that belong to no branch; a `settle` is also in the merge that it commits."""
 
 VERSION_2 = (
     Reopen,

@@ -32,7 +32,7 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
     """Puts objects that no branch refers to on the list of removed objects.
 
     `sizes` are their bytes.  `never_read`: no version ever referred to them, so no reader needs them.
-    `scanned`: the scan has seen all names below this one.
+    `scanned`: all names below this one were searched for orphans.
     """
 
     objects: tuple[str, ...] = ()
@@ -51,8 +51,8 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
 
 
 class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
-    """Takes objects off the list of removed objects; from now on, revisions older than their removal may lack
-    them."""
+    """Takes objects off the list of removed objects; from now on, objects that revisions before their removal need
+    may be missing."""
 
     objects: tuple[str, ...]
 

@@ -144,8 +144,7 @@ class Fields:
         return child
 
     def _adds(self, node: _Names) -> bool:
-        """Whether the newest name of the node adds to the count: the first field inside another one replaces
-        it."""
+        """Whether the newest name in the node is one more field to count."""
         return len(node) > 1 or node is self._tree
 
     def _refused(self, top: str | None, added: list[tuple[_Names, str | None]]) -> str:
@@ -161,7 +160,7 @@ class Fields:
         )
 
     def _widest(self, last: str | None) -> str:
-        """Returns what to do about the field with the most fields inside."""
+        """The end of the message: to store the widest field as JSON; "" if no field has several inside."""
         widths = {name: _width(node) for name, node in self._tree.items()}
         name = max(widths, key=lambda name: widths[name], default=last)
         if widths.get(name, 0) < 2:

@@ -1,10 +1,9 @@
-"""Counts what an open store was asked for, and what was done with it; and the seconds by phase of work.
+"""Counts the requests of an open store, its bytes and commits, and the seconds by phase of work.
 
-The guard of a store counts the calls of the port.  A store on a server counts the requests that it sends
-instead, with all repeats (`log_lake.stores.sends`).  Each open store has one meter, and all add to the totals
-of the process.
-
-A call takes less than a microsecond, because every request of every writer makes one (decision 394).
+The guard of a store counts the calls of the port. A store on a server counts the requests that it sends
+instead, with all repeats (`log_lake.stores.sends`). Each open store has one meter, and all add to the totals of
+the process. A count takes less than a microsecond, because every request of every writer makes one (decision
+394).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import pyarrow as pa
 
 REQUEST = 8 << 20
-"""The most bytes that one request asks for, unless a single range is longer: memory holds two of them."""
+"""The most bytes per request, unless one range is longer. Memory holds the bytes of two requests."""
 
 
 class Range(NamedTuple):
@@ -36,10 +36,10 @@ class Planned(Protocol):
         stay."""
 
     def drop_planned(self) -> None:
-        """Drops everything except the end of the object, if that was fetched."""
+        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
 
     def forget(self) -> None:
-        """Drops what a cache holds of the object."""
+        """Drops what the cache holds of the object, so that the next reader asks the store."""
 
     def release(self, before: int) -> None:
         """Drops the bytes before this position."""
@@ -54,8 +54,7 @@ def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
 def plan(
     file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
 ) -> None:
-    """Plans reads of an object on a server, which hold about twice `share` bytes; does nothing for other
-    files."""
+    """Plans reads of an object on a server, which hold about twice `share` bytes; ignores other files."""
     if isinstance(file, Planned):
         file.plan(ranges(), share=share, keeps=keeps)
 

@@ -33,10 +33,10 @@ def is_there(store: Store, name: str, created: Created) -> bool:
 
 
 def probe_create(store: Store, *, name: str) -> None:
-    """Create a name twice.
+    """Creates a name twice, which must fail the second time.
 
-    Raises NoCreate (an InvalidInput) if the second create does not fail, Unavailable if neither works or an answer
-    is lost.
+    Raises NoCreate (an InvalidInput) if the second create does not fail, Unavailable if neither works or an
+    answer is lost.
     """
     first = store.create(name, b"probe")
     if first is not Created.YES and store.get(name) is None:

@@ -25,10 +25,10 @@ _WHOLE = 2**53
 
 
 def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
-    """Returns what `x op value` means for an x of the class `kind`: the comparison to make, or the answer for
-    every x.
+    """Translates `x op value` for an x of the class `kind`: into a comparison, or into the answer for every such
+    x.
 
-    `value` must not be null.  Returns None if the classes do not compare.
+    `value` must not be null. Returns None if the classes do not compare.
     """
     own_class = class_of(value)
     if own_class == kind:
@@ -76,8 +76,7 @@ def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | boo
 
 
 def _floored(op: Op, below: Value, *, exact: bool) -> tuple[Op, Value] | bool:
-    """Returns the comparison with the next value of the other class at or below; no value of that class lies
-    between the two."""
+    """The comparison with `below`, the greatest value of the other class that is not above the given one."""
     if exact:
         return op, below
     if op in ("=", "!="):

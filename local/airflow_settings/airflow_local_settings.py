@@ -1,9 +1,10 @@
-"""How the processes of the local Airflow use its database, if that is SQLite.  Airflow imports this module by name.
+"""How the processes of the local Airflow use its database, if that is SQLite.  Airflow imports this module by
+name.
 
-A savepoint in Python's sqlite3 begins a transaction that only reads.  If another process writes before its first
-write, SQLite refuses that write at once ("database is locked"), however long the timeout is.  Airflow makes the
-runs of a backfill in savepoints.  So a transaction that begins with a savepoint takes SQLite's write lock first; it
-waits for the lock as every other writer does.
+A savepoint in Python's sqlite3 begins a transaction that only reads.  If another process writes before this
+transaction does, SQLite refuses the transaction's first write at once ("database is locked"), however long the
+timeout is.  Airflow makes the runs of a backfill in savepoints.  So a transaction that begins with a savepoint
+takes SQLite's write lock first; it waits for the lock as every other writer does.
 """
 
 from __future__ import annotations

@@ -58,10 +58,10 @@ TESTS = (
     ),
 )
 TIMEOUT = 900
-"""Seconds for the tests of one mutant: one that hangs counts as seen."""
+"""Seconds for the tests of one mutant; if they take longer, because the mutant hangs, it counts as noticed."""
 
 NONE_RAN = (4, 5)
-"""pytest's exit status if it was called with tests that are not there, and if it found none."""
+"""pytest's exit statuses if the tests that it was given do not exist, and if it found no test."""
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
 ReachOfTests = dict[str, tuple[float, dict[str, list[int]]]]
@@ -85,7 +85,7 @@ def copied(to: Path) -> Path:
 
 
 class Survivor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change (`LineChange.name`) of a file that no test notices, and the reason why that is right."""
+    """A change (`LineChange.name`) of a file that no test notices, with the reason why no test needs to."""
 
     file: str
     change: str
@@ -120,8 +120,8 @@ class NoTests(Exception):
 
 
 def is_seen(copy: Path, file: str, change: LineChange, tests: list[str]) -> bool:
-    """Whether one of the tests fails with the change.  Raises NoTests if the tests do not exist in the
-    unchanged code."""
+    """Whether one of the tests fails with the change. Raises NoTests if they do not exist even without the
+    change."""
     whole = (copy / file).read_text()
     (copy / file).write_text(changed(whole, change))
     try:

@@ -1,6 +1,7 @@
 """The small changes of a source that its tests should notice; pure.
 
-The seven kinds are those of common mutation tools, without changes of words only: messages, names and logs.
+There are seven kinds, those of common mutation tools. Code that only makes words (messages, names, logs) is not
+changed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NEIGHBOURS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 NodePlace = tuple[str, ast.expr | ast.stmt, str, ast.AST]
-"""The path of a function, a node of it, the kind of the change, what comes instead."""
+"""The path of a function, a node in it, the kind of the change, and the node that replaces it."""
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -37,9 +38,9 @@ class LineChange:
     before: str
     after: str
     place: int
-    """Which node it is, in the order of `ast.walk`."""
+    """The position of the changed node in the order of `ast.walk`."""
     node: ast.AST
-    """What comes there instead."""
+    """The node that replaces it."""
 
     @property
     def name(self) -> str:
@@ -93,7 +94,7 @@ def _places(tree: ast.Module) -> Iterator[NodePlace]:
 
 
 def _of(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """The changes of one node."""
+    """Yields the changes of one node: their kinds, and the nodes that replace it."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in NEIGHBOURS:
             yield "compare", ast.Compare(left, [NEIGHBOURS[type(op)]()], [right])
@@ -118,7 +119,8 @@ def _of(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _is_words(node: ast.AST) -> bool:
-    """Whether a change of it changes words alone: what is logged, raised, asserted or annotated."""
+    """Whether the node only makes words, so that it is not changed: what is logged, raised, asserted or
+    annotated."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.arguments):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

@@ -25,7 +25,7 @@ _coverage.start()
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Trace one test with its fixtures."""
+    """Traces the lines that one test reaches, with its fixtures."""
     _coverage.switch_context(item.nodeid)
     began = time.perf_counter()
     yield
@@ -34,7 +34,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish() -> None:
-    """Write what was reached."""
+    """Writes which lines each test reached."""
     _coverage.stop()
     data = _coverage.get_data()
     files: dict[str, dict[str, list[int]]] = defaultdict(dict)

@@ -1,4 +1,4 @@
-"""The types of whole columns of plain numbers."""
+"""Types of arrays of plain numbers, for whole columns."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-"""A boolean per row: whether the row is selected."""
+"""One boolean for each row: whether it is selected."""

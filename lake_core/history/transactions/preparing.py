@@ -113,8 +113,7 @@ def check_ended(state: PoolState, draft: Draft, action: EndBranch) -> None:
 
 
 def pended(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, PendingPart]:
-    """The pending parts after a transaction that belongs to no branch. Raises Corrupt if an action does not
-    fit."""
+    """The pending parts after a transaction of no branch. Raises Corrupt if an action does not fit."""
     pending = state.pending
     for action in transaction.actions:
         if isinstance(action, Prepare):

@@ -1,5 +1,4 @@
-"""Decides how long a writer waits for the decision of a transaction over several pools, and how often it
-checks."""
+"""How long a writer waits for the decision of a transaction over pools, and how often it checks."""
 
 from __future__ import annotations
 
