@@ -30,8 +30,8 @@ _ALONE = (
     (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),
     (rf'^\{{"{TAG}decimal":"([^"\\]*)"\}}$', ""),
 )
-"""Patterns of texts that are one tagged value, and whether people see its text in quotes.  The group of a pattern
-is the value's text."""
+"""Patterns of typed JSON that is one tagged value and nothing else, each with the quotes that people see around
+it. The group of a pattern is the value's text."""
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 _NULL = "null"  # as a scalar it would load pandas, if that is installed
@@ -101,7 +101,7 @@ def _texts(array: pa.Array, field: pa.Field, *, typed_form: bool) -> pa.Array:
 
 
 def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
-    """For values that JSON does not have: the name of their class, and their texts.  Raises InvalidInput."""
+    """Returns the name of the class of values that JSON does not have, and their texts. Raises InvalidInput."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         naive = array.cast(pa.timestamp(kind.unit))  # zoned times are stored in UTC
@@ -215,8 +215,8 @@ def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.A
 
 
 def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) -> pa.Array:
-    """Uses `kind` rather than the array's own type, because only `kind` may have the marks of the fields
-    inside."""
+    """Returns the JSON of records. `kind` is used, not the array's own type, which may lack the marks of the
+    fields inside."""
     children = [
         _texts(values, child, typed_form=typed_form)
         for values, child in zip(fields_of(array), kind, strict=True)

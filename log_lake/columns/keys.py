@@ -4,8 +4,8 @@
 `insertion_points` returns where the records of one sorted table belong in another.  Both turn the columns into
 one comparable array.  Each field takes only the bits in which its values differ.  If all fields together need
 at most 64 bits, the array has 64-bit integers, otherwise bytes that memcmp compares.  NumPy's stable sort finds
-sorted runs, so merging k sorted streams costs about log2(k) comparisons per record.  Such an array is
-comparable only within the call that made it; bounds that must live longer are bytes of `encoding`.
+sorted runs, so merging k sorted streams costs about log2(k) comparisons per record.  Such an array can only be
+compared within the call that made it; bounds that are kept longer are bytes of `encoding`.
 
 Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
@@ -138,7 +138,7 @@ def _comparable(
 
 
 def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
-    """Returns integers in their own order, counted from the smallest."""
+    """Returns integers as bits that keep their order: the distance of each from the smallest one."""
     if not len(values):
         return _Bits(np.zeros(0, np.uint64), 0)
     least = values.min()
@@ -148,7 +148,8 @@ def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
 
 
 def _column_parts(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[_Part]:
-    """Returns the parts that order a column: a flag for null, if the column has a null, then the value."""
+    """Returns the parts by which a column is sorted: whether the value is null, if any is, and then the
+    value."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of an empty or very large column
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)

@@ -1,7 +1,7 @@
 """Takes Arrow's records, lists, maps and unions apart and puts them together again, slices and nulls included.
 
 The item array of a list array may hold items that do not count: those outside of its slice, and those of null
-rows.  `Items` gives only the items of rows that are not null, one after another, and the position of each row's
+rows.  `Items` gives the items of the rows that are not null, one after another, and the position of each row's
 first item.  Maps are lists of entries; Arrow's own cast from one to the other breaks slices with records inside
 (Arrow 26).  A union has no nulls of its own.  Arrow's own `flatten` of records ends the process if one of the
 fields is a union (`fields_of`).  `rebuilt` returns a column with other values, and perhaps other types, at any
@@ -124,12 +124,12 @@ RowNumbers = Ints
 """For each value of an array, the row of the table to which it belongs."""
 
 LeafChange = Callable[[pa.Array, pa.Field, RowNumbers], tuple[pa.Array, pa.Field] | None]
-"""A function that returns the array and the field to put in place of those given, or None to change what is inside
-of them."""
+"""Gets an array, its field, and the rows of its values. Returns another array and field to put in their place, or
+None; then `rebuilt` goes on with the members inside."""
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Whether the type is a record with fields, a map or a list."""
+    """Whether the type is a list, a map, or a record that has fields."""
     return bool(pa.types.is_map(kind) or is_list(kind) or (pa.types.is_struct(kind) and kind.num_fields))
 
 

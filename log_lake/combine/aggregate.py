@@ -5,10 +5,10 @@
     first, last         the oldest and the newest value that is not null
     any_value           some value that is not null: here the oldest
 
-Every function is associative: you may combine the parts first, and then their results.  Sums of doubles are then
-the same up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and `rule.prepared` and
-`history.rebase` refuse values that would need more (decision 53).  A combined record counts as written with the
-newest of its records.
+Every function is associative: some records of a key may be combined first, and the result with the others
+later.  Sums of doubles are then the same up to rounding.  Sums of integers and decimals are exact: they have 38
+digits, and `rule.prepared` and `history.rebase` refuse values that would need more (decision 53).  A combined
+record counts as written with the newest of its records.
 """
 
 from __future__ import annotations

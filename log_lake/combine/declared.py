@@ -49,7 +49,8 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
 
 
 def check_type(field: pa.Field, *, kind: str, function: str) -> None:
-    """Raises InvalidInput if a field may not have this type in a pool of this kind, such as a summed text."""
+    """Raises InvalidInput if a field of a pool of this kind may not have this type; for example, a text cannot be
+    summed."""
     if kind == "upsert" and field.name == DELETED and not pa.types.is_boolean(field.type):
         raise InvalidInput(
             f"field {DELETED!r} is of type {show_type(field)}; in an upsert pool it must be a boolean (delete "

@@ -77,7 +77,8 @@ def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.C
 
 
 def _room(kind: pa.Decimal128Type) -> decimal.Decimal:
-    """Returns the limit (exclusive) of values of the type; digits after the point count too."""
+    """Returns the limit (exclusive) up to which a value leaves room for sums; digits after the point count
+    too."""
     return decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - kind.scale)
 
 

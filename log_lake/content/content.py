@@ -48,9 +48,10 @@ class ContentSum:
 
 @dataclass
 class ObjectSums:
-    """What tables hold that become one object: the content of the user's fields, and the sum of the records' ages.
+    """The sums of tables that become one object: of their content without hidden columns, and of their records'
+    ages.
 
-    `ages` is None if they have none.
+    `ages` is None if the records have none.
     """
 
     content: ContentSum = field(default_factory=ContentSum)
@@ -63,7 +64,7 @@ class ObjectSums:
             self.ages = ((self.ages or 0) + _ages_of(table)) % _BITS
 
     def take(self, table: pa.Table) -> None:
-        """Takes the records of a table away."""
+        """Subtracts the records of a table."""
         other = ObjectSums()
         other.add(table)
         self.content -= other.content

@@ -47,9 +47,9 @@ once."""
 
 _WORD = 8
 _LONG = 64
-"""Bytes above which xxh3 is faster than a loop over words."""
+"""Texts of more bytes than this are hashed by xxh3, because that is faster than a loop over words."""
 _MASKS = np.array([256**length - 1 for length in range(_WORD + 1)], np.uint64)
-"""What keeps the first bytes of a word, by their number."""
+"""At index n, the mask that keeps the first n bytes of a word."""
 
 _SPREAD, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 _SHIFT = np.uint64(33)
@@ -74,9 +74,10 @@ def constant(name: str) -> np.uint64:
 
 
 def of_class(payload: ValueHashes, kind: str) -> ValueHashes:
-    """Returns the hashes of payloads as values of a class; changes the payloads.
+    """Turns payloads into the hashes of values of a class, in place, and returns them.
 
-    The product carries each bit upwards, and the swap brings the highest bits down: the next product spreads all.
+    The product carries each bit upwards. The swap of bytes brings the highest bits down, so that the next
+    product spreads them all.
     """
     payload ^= constant(f"class {kind}")
     payload *= _SPREAD
@@ -248,7 +249,8 @@ def _of_bytes(array: pa.Array, kind: str) -> ValueHashes:
 
 
 def _of_short(data: Bytes, starts: Ints, lengths: Ints, seed: np.uint64) -> ValueHashes:
-    """The hashes of texts that begin at these bytes: a loop over words, those with the fewest first."""
+    """Returns the hashes of short texts, which begin at `starts` in the bytes. It loops over their words, shortest
+    texts first."""
     words = np.ndarray((len(data) - _WORD + 1,), np.dtype("<u8"), data, strides=(1,))
     sums = lengths.astype(np.uint64) * _SPREAD
     sums ^= seed
@@ -270,7 +272,7 @@ def _of_short(data: Bytes, starts: Ints, lengths: Ints, seed: np.uint64) -> Valu
 
 
 def _with_word(sums: ValueHashes, words: ValueHashes) -> ValueHashes:
-    """The sums of texts, which are changed, with the next word of each."""
+    """Returns the hashes of texts after one more word of each; changes `sums`, the hashes so far."""
     sums ^= words
     sums *= _SPREAD
     sums ^= sums >> _FOLD

@@ -13,7 +13,7 @@ _JUST_BEFORE = dt.timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Backfill:
-    """One run of gaps that follow one another: the dates of its backfill, both inclusive."""
+    """A backfill for gaps that follow one another: its first and last date, both inclusive."""
 
     first: dt.datetime
     last: dt.datetime
@@ -31,9 +31,9 @@ class Backfill:
 def backfills_of(coverage: Coverage) -> list[Backfill]:
     """A backfill for each run of gaps that follow one another, in order.
 
-    Both dates of a backfill are begins of intervals, and inclusive.  So the last is just before the end of the gap:
-    the schedule of the DAG may cut time finer than the coverage does.  A gap may have had a run, so that ended
-    runs are run again.
+    Both dates of a backfill are begins of intervals, and inclusive.  So the last is just before the end of the
+    gap: the schedule of the DAG may cut time finer than the coverage does.  A gap may have had a run already;
+    so the backfill also repeats runs that have ended.
     """
     spans: list[tuple[dt.datetime, dt.datetime]] = []
     for gap in coverage.gaps:

@@ -66,8 +66,7 @@ class Coverage:
 
     @property
     def complete(self) -> dt.datetime | None:
-        """The time up to which (exclusive) all intervals are held; None if the first is not, or there is
-        none."""
+        """The time before which every interval is held; None if the first one is not held, or there is none."""
         until = None
         for one in self.intervals:
             if one.state != HELD:
@@ -112,7 +111,8 @@ def coverage_of(
 
 
 def has_schedule(revision: Revision) -> bool:
-    """Whether the keys stand for times: the key begins with a time, or a setting says that it does.
+    """Whether the keys stand for times: the key begins with a time, or the settings `intervals.*` say that it
+    does.
 
     A number or a text may mean anything, so without such a setting it is only a key.
     """
@@ -162,7 +162,7 @@ def _intervals(
 
 
 def loaded_at(one: CoveredInterval) -> dt.datetime | None:
-    """Returns when the transaction that brought an interval began, by its writer's clock; None if its id has no
-    time."""
+    """When the transaction that brought an interval began, by its writer's clock; None if the transaction's id has
+    no time."""
     seconds = id_seconds(one.transaction_id)
     return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None

@@ -14,10 +14,10 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, NAIVE, ZONED, Instant, Value, decode_key, encode_key
 
 TIMES = ("timestamp", "timestamp with zone", "date")
-"""Classes of keys that are times."""
+"""Classes of key values that are times themselves."""
 
 CLASSES = (*TIMES, "number", "string")
-"""Classes of keys that may stand for a time."""
+"""Classes of key values that may stand for a time: times, and also numbers and texts."""
 
 
 def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:

@@ -31,7 +31,7 @@ def utc(moment: dt.datetime) -> dt.datetime:
 
 
 def latest_begin(begin: dt.datetime, until: dt.datetime, *, every: str) -> dt.datetime:
-    """`begin`, or a later time if there might be more than `MAX_INTERVALS` since then."""
+    """Returns `begin`; if more than `MAX_INTERVALS` might lie between it and `until`, a later time."""
     longest = (MAX_INTERVALS - 1) * _SHORTEST[every]
     return begin if utc(until) - utc(begin) <= longest else (utc(until) - longest).astimezone(begin.tzinfo)
 
@@ -79,7 +79,7 @@ def _floor(moment: dt.datetime, every: str) -> dt.datetime:
 
 
 def _next(begin: dt.datetime, every: str) -> dt.datetime:
-    """The end of the interval that begins then."""
+    """The end of the interval that begins at this time."""
     day = begin.date()
     match every:
         case "hour":

@@ -13,7 +13,7 @@ from log_lake.settings.setting_types import SettingType, duration, if_given, one
 from log_lake.settings.settings import Setting
 
 EVERY = ("hour", "day", "week", "month")
-"""How long an interval may be."""
+"""The lengths that an interval may have."""
 
 YEARS = range(2, 9800)
 """The years that a coverage allows: others are mistakes, and with a zone or a duration they exceed the years of
@@ -22,7 +22,7 @@ Python."""
 _OTHER_YEARS = f"use a year from {YEARS.start} to {YEARS.stop - 1}"
 
 LATEST = 36_500 * 86_400
-"""The most seconds of `intervals.late`."""
+"""The greatest value of `intervals.late`, in seconds."""
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -80,10 +80,11 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class CoveragePolicy:
-    """Which intervals a pool should hold, and when.
+    """Which intervals a pool should hold, and by when.
 
-    Each is an `every` long, and begins in `zone`.  `since` lies in the first one; None means the first that is
-    held.  An interval is late `late` after its end; None means never.
+    Each interval is one hour, day, week or month (`every`) in the time zone `zone`. `since` lies in the first
+    one; None means the first one that is held. An interval that is not held is late from `late` seconds after
+    its end on; None means never.
     """
 
     every: str = "day"

@@ -1,7 +1,7 @@
 """When work of an agent on a pool became due, by the signs of the pool and its settings; pure.
 
-Each function returns seconds since 1970, None if nothing is to be done.  A time in the future is not due yet.  All
-raise InvalidInput if a setting that they need cannot be used.  Callers: `kinds`, and the room `metrics`.
+Each function returns a time in seconds since 1970, which may be in the future, or None if there is nothing to
+do. All raise InvalidInput if a setting that they need cannot be used. Callers: `kinds`, and the room `metrics`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHORT_TAIL = 64
 
 
 def depth_due(signs: PoolSigns) -> float | None:
-    """Returns since when more objects overlap than the policy allows."""
+    """The time since which more objects overlap than the policy allows."""
     allowed = signs.settings["compact.depth"]
     if signs.state is None or len(signs.state.arrivals) <= allowed:
         return None
@@ -24,7 +24,7 @@ def depth_due(signs: PoolSigns) -> float | None:
 
 
 def tombstones_due(signs: PoolSigns) -> float | None:
-    """When the first tombstone must be applied."""
+    """The time at which the first tombstone must be applied."""
     if signs.state is None:
         return None
     deletes, replaces = signs.state.deletes, signs.state.replaces
@@ -36,7 +36,7 @@ def tombstones_due(signs: PoolSigns) -> float | None:
 
 
 def checkpoint_due(signs: PoolSigns) -> float | None:
-    """When the next checkpoint must be written."""
+    """The time at which the next checkpoint must be written."""
     if signs.tail is None:
         return None
     age, first, full = signs.settings["checkpoint.age"], signs.tail.first, signs.tail.full
@@ -47,7 +47,7 @@ def checkpoint_due(signs: PoolSigns) -> float | None:
 
 
 def purge_due(signs: PoolSigns) -> float | None:
-    """When the oldest entry of the journal may be purged."""
+    """The time at which the oldest entry of the journal may be purged."""
     if signs.tail is None or signs.tail.oldest is None or not signs.tail.purgeable:
         return None
     due: float = signs.tail.oldest + signs.settings["history.keep"]
@@ -55,23 +55,23 @@ def purge_due(signs: PoolSigns) -> float | None:
 
 
 def garbage_due(signs: PoolSigns) -> float | None:
-    """When the first removed object may be deleted that nothing keeps."""
+    """The time at which the first removed object that nothing keeps may be deleted."""
     garbage = signs.garbage
     return garbage.due if garbage is not None and garbage.deletable else None
 
 
 def erasure_due(signs: PoolSigns) -> float | None:
-    """When the oldest pending erasure began."""
+    """The time at which the oldest pending erasure began."""
     return signs.erasures[0] if signs.erasures else None
 
 
 def publication_due(signs: PoolSigns) -> float | None:
-    """When the first transaction came that the published table lacks."""
+    """The time of the first transaction that the published table lacks."""
     return signs.publication.since if signs.publication is not None else None
 
 
 def coverage_due(signs: PoolSigns) -> float | None:
-    """Returns when the first missing interval was expected."""
+    """The time by which the first missing interval was expected."""
     return signs.coverage.dues[0] if signs.coverage is not None and signs.coverage.dues else None
 
 
@@ -85,4 +85,4 @@ DUES: Mapping[str, Callable[[PoolSigns], float | None]] = {
     "retention": garbage_due,
     "erasure": erasure_due,
 }
-"""The functions by the agent, or the part of an agent, that does the work."""
+"""For each agent, or part of an agent's work, the function that tells when it became due."""

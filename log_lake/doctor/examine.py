@@ -1,8 +1,9 @@
 """Examines a lake: looks at its pools side by side, and remembers those that are well.
 
-A pool that was well, and to which nothing was written since (`history.activity`), is not looked at again for half a
-day to a day, as by an agent (decision 126).  What changes without a write is always looked at: settings, parked
-files, jobs.  `anew`, and pools that a caller names, are always looked at.
+A pool that was well is not looked at again for half a day to a day if nothing was written to it since
+(`history.activity`); agents do the same (decision 126). Things that change without a write to the pool are
+always looked at: settings, parked files, jobs. With `anew` all pools are looked at, and so are those that a
+caller names.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MEMORY = naming.quiet("doctor", "well")
 
 
 def examine(lake: Lake, pools: Sequence[str] = (), *, anew: bool = False, writes: bool = True) -> LakeHealth:
-    """The health of these pools (none: all), and of what they share.  `writes` False: it writes nothing.
+    """Returns the health of these pools (none: all), and of what they share. If `writes` is false, it writes
+    nothing.
 
     Raises NotFound for an unknown pool; Unavailable, Denied or Corrupt if the list of pools cannot be read.
     """
@@ -84,7 +86,8 @@ def _known(config: PoolConfig, pool: Pool, jobs: Sequence[Job], *, now: float) -
 
 
 def _stays_well(signs: PoolSigns) -> bool:
-    """Whether time alone brings no finding within a day, so that the pool may be left alone for so long."""
+    """Whether the mere passing of time brings no finding within a day, so that the pool need not be looked at for
+    so long."""
     has_garbage = signs.garbage is not None and bool(signs.garbage.deletable or signs.garbage.leased)
     later = findings_of(replace(signs, now=signs.now + DAY))
     return not has_garbage and verdict_of(later) is Verdict.WELL

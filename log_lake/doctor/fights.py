@@ -14,7 +14,8 @@ from log_lake.settings.settings import check_setting, check_together
 
 
 def unusable(config: PoolConfig) -> list[str]:
-    """Why settings of the pool are refused, each by itself, and then together."""
+    """Why settings of the pool are refused: first the faults of single settings, then those of settings
+    together."""
     faults = []
     for name, text in config.settings.items():
         try:
@@ -30,7 +31,8 @@ def unusable(config: PoolConfig) -> list[str]:
 
 
 def fights(config: PoolConfig) -> Iterator[str]:
-    """Settings that make another one useless, a sentence each.  Raises InvalidInput for an unusable one."""
+    """Yields a sentence for each setting that another one makes useless. Raises InvalidInput for an unusable
+    setting."""
     settings = Settings(config.settings)
     if settings["compact.max_bytes"] < settings["compact.target_size"]:
         yield (

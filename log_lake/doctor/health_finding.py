@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Severity(IntEnum):
-    """How bad a finding is.  A note is worth knowing and changes no verdict."""
+    """How bad a finding is. A `NOTE` is worth knowing, but changes no verdict."""
 
     NOTE = 0
     ATTENTION = 1
@@ -53,7 +53,7 @@ def verdict_of(findings: Iterable[HealthFinding]) -> Verdict:
 class PoolHealth:
     """The findings of one pool, worst first.
 
-    `seen`: when its journal was looked at, in seconds since 1970.  An earlier look stands if nothing was written
+    `seen`: when its journal was looked at, in seconds since 1970. That may be long ago, if nothing was written
     since.
     """
 

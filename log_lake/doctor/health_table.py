@@ -1,4 +1,4 @@
-"""`lake:health`: a row a finding, and a row for each pool that has none."""
+"""`lake:health`: one row for each finding, and one for each pool without findings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The kinds of findings about a pool: a row each, with the function that judges the signs; pure.
+"""The kinds of findings about a pool, as a table: each row has a name and the function that judges the signs;
+pure.
 
-What an agent has to do is due at a time that the pool's settings say.  It is late after `late` seconds, since an
-agent runs each hour or once a day, and `upkeep.window` may open once a day; after `ILL_AFTER` times as long the
-pool is ill.  A pool that is paused by its settings is not late, because a person chose that.
+The pool's settings say when work of an agent is due. Work is late if it is not done `late` seconds after that:
+an agent runs each hour or once a day, and `upkeep.window` may open only once a day. After `ILL_AFTER` times
+`late` seconds the pool is ill. A pool that is paused by its settings is not late, because a person chose that.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ DAY = 86_400.0
 HOURLY, DAILY = DAY, 2 * DAY
 """Seconds after which due work of an agent is late, by how often the agent runs."""
 ILL_AFTER = 7
-"""Times that span after which the pool is ill."""
+"""How many times the span after which work is late must pass until the pool is ill."""
 ERASED_WITHIN = 30 * DAY
 """Seconds in which an erasure must end: laws give about a month."""
 CLOCK_AHEAD = 900.0
 """Seconds by which a writer's clock may be ahead.  S3 refuses every request of a machine whose clock is wrong by
 more (`journal.limits`)."""
 LEASE_HOLDS = 0.1
-"""If an old lease keeps removed objects of more than this share of a pool's bytes, the doctor reports it."""
+"""The doctor reports an old lease if it keeps removed objects of more than this share of a pool's bytes."""
 BEHIND_RUNS = 2
-"""Compactions in a row that leave a pool too deep.  One alone may just have met many loads."""
+"""How many compactions in a row must leave a pool too deep before it is a finding. One may just have met many
+loads."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding without its kind and pool."""
+    """A finding before it gets its kind and its pool."""
 
     severity: Severity
     says: str
@@ -48,9 +50,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class PoolKind:
-    """A row: the name of the kind; what it finds; the agent whose work it is, "" for none; the judge.
+    """A row of the table: the name of the kind; what it finds; the agent whose work it is, "" for none; the judge.
 
-    `judge` raises InvalidInput if a setting that it needs cannot be used; the row `settings` says so.
+    `judge` raises InvalidInput if it needs a setting that cannot be used. The kind `settings` finds such
+    settings.
     """
 
     name: str
@@ -276,7 +279,7 @@ def _jobs(signs: PoolSigns) -> Iterator[Judged]:
 
 
 def _first_failures(jobs: Sequence[Job]) -> list[Job]:
-    """The newest jobs up to the first one that was done."""
+    """Returns the newest jobs, up to the newest one that succeeded (exclusive)."""
     done = next((at for at, job in enumerate(jobs) if job.state == DONE), len(jobs))
     return list(jobs[:done])
 
@@ -311,4 +314,4 @@ POOL_KINDS: tuple[PoolKind, ...] = (
 """Every kind of finding about a pool."""
 
 AGENT_OF = {kind.name: kind.agent for kind in POOL_KINDS if kind.agent}
-"""By the name of a kind, the agent whose work it is."""
+"""For each kind, the agent whose work it is."""

@@ -1,4 +1,5 @@
-"""The kinds of findings about the whole lake: a row each, with the function that judges the signs; pure."""
+"""The kinds of findings about the whole lake, as a table: each row has a name and the function that judges the
+signs; pure."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ APART = 60.0
 
 
 SILENT = 300.0
-"""Seconds without a sign of life after which the process of a commit is dead.  It writes one each few seconds, and
-clocks may differ."""
+"""If the process of a commit gave no sign of life for so many seconds, it is dead. A live one gives a sign every
+few seconds; the rest allows for clocks that differ."""
 
 
 @dataclass(frozen=True)
 class LakeKind:
-    """A row: the name of the kind; what it finds; the judge."""
+    """A row of the table: the name of the kind; what it finds; the judge."""
 
     name: str
     says: str

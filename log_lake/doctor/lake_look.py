@@ -1,8 +1,9 @@
-"""Looks at what all pools of a lake share: its store, its agents, its list of pools; decides nothing.
+"""Looks at what all pools of a lake share: its store, its agents, its list of pools. It does not judge what it
+sees.
 
-To compare clocks it writes one small hint and lists it; to try the create-only write it creates one name twice and
-deletes it.  A process that may only read by its own configuration tries neither.  If the store denies it, that is
-something the doctor could not see.
+To compare clocks it writes one small hint and lists it. To test the create-only write it creates one name
+twice, and deletes it. A process whose own configuration allows only reading does neither. If the store denies
+one of these requests, the doctor reports that it could not see that part.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from log_lake.stores.locked import LockedStore, NoLock
 from log_lake.stores.read_only import ReadOnlyStore
 
 MAX_JOBS = 5_000
-"""Jobs that are read, the newest: a day of an agent that works on a thousand pools each hour has more, and then
-older failures of rare agents are not seen."""
+"""How many jobs are read, newest first. An agent that works on a thousand pools each hour has more in a day; then
+older failures of rarer agents are not seen."""
 
 CLOCK = naming.quiet("doctor", "clock")
 """The name of the hint whose time is the store's; written again by each look."""
@@ -38,9 +39,9 @@ T = TypeVar("T")
 
 @dataclass
 class LakeLook:
-    """The parts of a look at a lake, read once.
+    """What was read of a lake, each part once.
 
-    `jobs`: the newest jobs by pool, each newest first.  `alive`: by agent, when it last left a sign.
+    `jobs`: the newest jobs by pool, each newest first. `alive`: by agent, when it last left a sign.
     """
 
     store: StoreSigns = field(default_factory=StoreSigns)
@@ -52,7 +53,8 @@ class LakeLook:
     transactions: Sequence[TransactionRow] = ()
 
     def see(self, part: str, look: Callable[[], T], otherwise: T) -> T:
-        """What `look` finds; `otherwise` if it cannot be seen, and the error is kept."""
+        """Returns what `look` returns; if it raises an error, keeps the error under the name `part` and returns
+        `otherwise`."""
         try:
             return look()
         except LakeError as error:
@@ -75,7 +77,7 @@ class LakeLook:
 
 
 def look_at_lake(lake: Lake, *, writes: bool) -> LakeLook:
-    """Everything but the pools.  Raises what reading the list of pools raises."""
+    """Looks at everything but the pools. Raises what reading the list of pools raises."""
     loaded = lake.catalog.load()
     look = LakeLook()
     look.store = look.see("its store", lambda: _store(lake, writes=writes), StoreSigns())
@@ -120,7 +122,8 @@ def _store(lake: Lake, *, writes: bool) -> StoreSigns:
 
 
 def _apart(lake: Lake) -> float:
-    """By how many seconds the machine's clock is ahead of the store's; 0 if the answers came too slowly to tell."""
+    """Returns by how many seconds the machine's clock is ahead of the store's; 0 if the answers came too slowly to
+    tell."""
     before = lake.context.now()
     lake.store.put(CLOCK, b"\n")
     after = lake.context.now()
@@ -133,7 +136,8 @@ def _apart(lake: Lake) -> float:
 
 
 def _alive(store: Store, jobs: Sequence[Job]) -> dict[str, float]:
-    """By agent, the newest time of its jobs and of what it remembers."""
+    """Returns when each agent last showed that it works: the newest time of its jobs and of its hints about quiet
+    pools."""
     alive: dict[str, float] = {}
     for job in jobs:
         alive[job.agent] = max(alive.get(job.agent, 0.0), job.began.timestamp())

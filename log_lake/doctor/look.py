@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 @dataclass
 class _Parts:
-    """Looks at parts; keeps the errors of those that cannot be seen."""
+    """Looks at the parts of a pool, and keeps the errors of those that cannot be seen."""
 
     pool: str
     failures: dict[str, LakeError] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Parts:
 
 
 def look_at(pool: Pool, *, noted: float | None, jobs: Sequence[Job], now: float) -> PoolSigns:
-    """The signs of a pool; `noted`: the time of its activity note, None if it has none."""
+    """Returns the signs of a pool; `noted` is the time of its activity note, None if it has none."""
     parts = _Parts(pool.name)
     loaded = parts.see("its journal", pool.history.load)
     if loaded is None:
@@ -105,7 +105,7 @@ def ingests(pool: Pool) -> bool:
 
 
 def parked_times(pool: Pool) -> tuple[float, ...]:
-    """When the files of `main` that are parked were parked, ascending."""
+    """The times at which the parked files of `main` were parked, ascending."""
     return tuple(sorted(one.time for one in parked_files(pool)))
 
 
@@ -124,7 +124,8 @@ def _state(pool: Pool, version: int, state: PoolState, *, noted: float | None, n
 
 
 def _coverage(pool: Pool, version: int, state: PoolState, *, now: float) -> CoverageSigns | None:
-    """The intervals that are lacking now, and those that may be a day from now; None if none is ever late."""
+    """Returns the intervals that are lacking now, and those that may lack a day from now; None if no interval is
+    ever late."""
     revision = Revision(config=pool.config, version=version, branch=MAIN, state=state, now=now)
     policy = coverage_policy_of(pool.settings)
     if policy.late is None:
@@ -146,7 +147,7 @@ def _ahead(pool: Pool, version: int, state: PoolState, *, latest: float) -> floa
 
 
 def arrivals(references: Sequence[Reference]) -> tuple[float, ...]:
-    """When the objects were made that overlap at the deepest key, ascending; pure."""
+    """When the objects that overlap where the pool is deepest were made, ascending; pure."""
     depth = deepest = 0
     key = b""
     highs = sorted(r.high for r in references)
@@ -172,7 +173,7 @@ def _expire_fault(revision: Revision) -> str:
 
 
 def tail_of(journal: Journal[Any, Any], *, newest: int, entries: int) -> TailSigns:
-    """The tail of a journal whose newest version this is, and whose checkpoint is due after so many entries."""
+    """Returns the tail of a journal with this newest version; a checkpoint is due after so many `entries`."""
     marks = journal.marks()
     last = marks.checkpoints[0].version if marks.checkpoints else 0
     first = journal.read(last + 1)

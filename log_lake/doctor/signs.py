@@ -21,9 +21,8 @@ class TailSigns:
     """The entries of a journal after its newest checkpoint, and its oldest entries.
 
     `entries` counts those after the checkpoint; `first` is the time of the first of them.  `full` is the time
-    of the entry with which there are so many that a checkpoint is due; None if there is no such entry.
-    `oldest` is the time of the journal's oldest entry, None if there is none.  `purgeable` counts entries that
-    a purge may delete.
+    of the entry whose number makes a checkpoint due; None if there are fewer entries. `oldest` is the time of
+    the journal's oldest entry, None if there is none.  `purgeable` counts entries that a purge may delete.
     """
 
     entries: int = 0
@@ -37,9 +36,9 @@ class TailSigns:
 class GarbageSigns:
     """Removed objects whose time is over, and what keeps them.
 
-    `deletable` objects of `size` bytes are kept by nothing; the first could go at `due`.  Live leases keep `leased`
-    bytes: the oldest began at `lease_began`, its holder and reason are `holder`.  `vacuum_began`: when the oldest
-    interrupted vacuum began, None if there is none.
+    Nothing keeps `deletable` objects, which have `size` bytes; the first of them can be deleted from `due` on.
+    Live leases keep `leased` bytes. The oldest of these leases began at `lease_began`; `holder` is a text with
+    its holder and reason.  `vacuum_began`: when the oldest interrupted vacuum began, None if there is none.
     """
 
     deletable: int = 0
@@ -55,10 +54,11 @@ class GarbageSigns:
 class StateSigns:
     """What the newest state of a pool's branch `main` says.
 
-    `version` is the newest of the pool.  `arrivals`: when the objects were made that overlap at the deepest key,
-    ascending.  `deletes` and `replaces`: the times of tombstones that are not retired, ascending.  `live`: the
-    bytes of the objects.  `ahead`: by how many seconds the time of the newest transaction is ahead of the
-    store's clock.  `expire_fault`: why the field `expire.by` tells no age, "" if it does.
+    `version` is the newest of the pool.  `arrivals`: when the objects that overlap where the pool is deepest
+    were made, ascending.  `deletes` and `replaces`: the times of tombstones that are not retired, ascending.
+    `live`: the bytes of the objects.  `ahead`: by how many seconds the time of the newest transaction is ahead
+    of the store's clock.  `expire_fault`: why no age follows from the field that `expire.by` names; "" if one
+    does.
     """
 
     version: int
@@ -72,7 +72,8 @@ class StateSigns:
 
 @dataclass(frozen=True)
 class CoverageSigns:
-    """The intervals that a pool lacks: when each is, or will be, late, ascending; `every`: how long they are."""
+    """The intervals that a pool lacks: the times from which on they are late, ascending; `every` is their
+    length."""
 
     dues: tuple[float, ...]
     every: str = "day"
@@ -80,7 +81,7 @@ class CoverageSigns:
 
 @dataclass(frozen=True)
 class PublicationSigns:
-    """The published table is `transactions` behind; the first of these came at `since`.
+    """How many `transactions` the published table lacks; the first of them came at `since`.
 
     `since` is None if it is not behind.
     """
@@ -92,11 +93,11 @@ class PublicationSigns:
 
 @dataclass(frozen=True)
 class PoolSigns:
-    """All signs of one pool at `now`; a part is None if it was not looked at, or could not be.
+    """All signs of one pool at the time `now`. A part is None if it was not looked at, or could not be seen.
 
-    `erasures`: when pending erasures began, ascending.  `parked`: when files were parked, ascending.  `jobs` of the
-    pool, newest first.  `closed`: a drop or restore was interrupted.  `failures`: by part, why it could not be
-    seen.
+    `erasures`: when pending erasures began, ascending.  `parked`: when files were parked, ascending.  `jobs` of
+    the pool, newest first.  `closed`: a drop or restore was interrupted.  `failures`: by part, why it could not
+    be seen.
     """
 
     config: PoolConfig
@@ -122,10 +123,11 @@ class PoolSigns:
 class StoreSigns:
     """What a store says about itself.
 
-    `apart`: by how many seconds the machine's clock is ahead of the store's (negative: behind); None if it was not
-    measured.  `skew`: the difference at which work is refused.  `fault`: why the store creates a name twice, "" if
-    it does not.  `lock` names a lock in front of the store; `lock_missing`: this process has no such lock.
-    `untried`: the caller writes nothing, so clocks and the create-only write were not tried.
+    `apart`: by how many seconds the machine's clock is ahead of the store's (negative: behind); None if it was
+    not measured.  `skew`: the difference of clocks at which work is refused. `fault`: how the store failed the
+    test of create-only writes, "" if it did not.  `lock` names a lock in front of the store; `lock_missing`:
+    this process has no such lock. `untried`: the caller may not write, so neither clocks nor create-only writes
+    were tested.
     """
 
     apart: float | None = None
@@ -138,11 +140,11 @@ class StoreSigns:
 
 @dataclass(frozen=True)
 class LakeSigns:
-    """Signs of the whole lake at `now`.
+    """Signs of the whole lake at the time `now`.
 
-    `alive`: by agent, when it last showed that it works.  `written`: when any pool, that is not paused, was last
-    written to, None if that is not known.  `late`: the findings of pools.  `dropped`: by name, when the grace time
-    of a dropped pool ended.  `checkpoint`: the journal of the list of pools.  `failures`: as in PoolSigns.
+    `alive`: by agent, when it last showed that it works.  `written`: when a pool that is not paused was last
+    written to, None if that is not known.  `late`: the findings of pools.  `dropped`: by name, when the grace
+    time of a dropped pool ended.  `checkpoint`: the journal of the list of pools.  `failures`: as in PoolSigns.
     `transactions`: those over several pools.
     """
 

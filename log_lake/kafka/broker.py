@@ -31,10 +31,10 @@ ANSWER_SECONDS = 60.0
 """How long brokers may take for an answer, and for the next message of a batch."""
 
 LONGEST_SECONDS = 300.0
-"""The longest timeout that the client allows for one request."""
+"""The longest timeout of one request that the Kafka client accepts."""
 
 AT_ONCE, ROUND_SECONDS = 10_000, 0.1
-"""The most messages that the client returns at a time, and how long it waits for them."""
+"""The most messages that one call of the client returns, and how long the call waits for them."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Message(msgspec.Struct, frozen=True):
 
 @dataclass
 class Broker:
-    """The brokers of a source; nothing connects before the first question."""
+    """The brokers of a source. It connects at the first question."""
 
     source: KafkaSource
     clients: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -111,11 +111,11 @@ class Broker:
             )
 
     def read(self, spans: Sequence[Span]) -> Generator[Message | Span, None, None]:
-        """The messages of the spans, partitions mixed, each in its order; then a span for each partition that
-        ended.
+        """Yields the messages of the spans: each partition's in order, those of several partitions mixed.
 
-        A span `begin` to `end` after the last message of a partition says that nothing else lies below `end`.
-        Raises Unavailable if no message comes for a while, InvalidInput if offsets are deleted meanwhile.
+        After the last message of a partition it yields a span from `begin` to `end`, which has no message:
+        nothing else lies below `end`. Raises Unavailable if no message comes for a while, InvalidInput if
+        offsets are deleted meanwhile.
         """
         from confluent_kafka import Consumer, TopicPartition
 
@@ -171,8 +171,8 @@ class Broker:
                     raise Unavailable(f"{span.partition}: ends at offset {offset} now, not at {span.end}")
 
     def _made(self, kind: Any, settings: dict[str, Any]) -> Any:
-        """Makes a client.  Raises InvalidInput without the values of its settings, because one is a
-        password."""
+        """Makes a client. If that fails, raises InvalidInput, which shows no values of its settings, because one
+        is a password."""
         from confluent_kafka import KafkaException
 
         own = {
@@ -215,7 +215,7 @@ class Broker:
             raise self._no_answer("no answer") from None
 
     def _failure(self, error: KafkaError, *, at: str = "", topic: str = "") -> LakeError:
-        """The error of a broker or of the client, as one of the lake."""
+        """Returns an error of the lake for an error of a broker or of the client."""
         from confluent_kafka import KafkaError
 
         code, text = error.code(), error.str()

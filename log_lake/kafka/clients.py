@@ -1,4 +1,4 @@
-"""The credentials of brokers: settings of the client, by the brokers to which they may be sent.
+"""Finds the settings with which the Kafka client logs in to brokers.
 
 They come from a connection of Airflow (`Lake.clients`), otherwise from a file on the worker, which
 `LAKE_KAFKA_CLIENTS` names:
@@ -9,9 +9,9 @@ They come from a connection of Airflow (`Lake.clients`), otherwise from a file o
     sasl.username = lake
     sasl.password = ...
 
-A section names brokers as `ingest.source` does, and its settings are librdkafka's.  A pool's setting names
-brokers too, and other people may write it.  So a section is used only if it names every broker of the source:
-no password is sent to another host.  No value of the file is repeated in an error.
+A section names brokers as `ingest.source` does, and its settings are librdkafka's. A section is used only if it
+names every broker of the source, because other people may write the setting of the pool: so no password is sent
+to another host. No value of the file is repeated in an error.
 """
 
 from __future__ import annotations

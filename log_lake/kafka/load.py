@@ -1,9 +1,9 @@
 """Loads the new records of topics into a pool, batch after batch, each as one transaction with its offsets.
 
-A batch begins where the newest state of the pool ends.  If another reader commits these offsets first, this one
-has lost a race, and reads again from where the pool then ends: no record is lost, none is doubled, and no
-reader waits.  After a batch is read, the brokers are asked again whether the topics are still those that the
-offsets belong to.
+A batch begins at the next offsets that the pool's newest state records. If another reader commits these offsets
+first, this one has lost a race: it drops its batch and reads from the offsets that the pool then records. So no
+record is lost or loaded twice, and no reader waits for another.  After a batch is read, the brokers are asked
+again whether the topics are still those that the offsets belong to.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from log_lake.loading.misfits import summed
 log = logging.getLogger(__name__)
 
 CHUNK_MESSAGES, CHUNK_BYTES = 65_536, 16 << 20
-"""Messages, and bytes of them, that become blocks together; they are in memory."""
+"""The most messages, and the most bytes of them, that are made into blocks at a time; memory holds them."""
 
 LOST_IN_A_ROW = 100
-"""Races that may be lost one after another; each means that another reader loaded a batch meanwhile."""
+"""How many races may be lost in a row. Each lost race means that another reader has loaded a batch."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class MessageBatch:
             yield chunk
 
     def sources(self, spans: Sequence[Span], *, id: str) -> list[Source]:
-        """The offsets that the batch has read, for its transaction."""
+        """Returns the offsets that the batch has read, in the form in which its transaction records them."""
         return [
             offsets_source(
                 span.partition.stream,
@@ -99,7 +99,8 @@ class MessageBatch:
 
 
 def plan_of(pool: Pool, seen: Sequence[SeenPartition]) -> ReadPlan:
-    """What is to be read into the pool, by its newest state.  Raises NotFound, Unavailable, Corrupt."""
+    """Decides what is to be read into the pool: `seen` is what the brokers have, and the pool's newest state says
+    what was read. Raises NotFound, Unavailable, Corrupt."""
     view = pool.at(MAIN)
     return plan_reads(seen, held_offsets(view.state, KIND), is_empty=view.records == 0)
 
@@ -133,7 +134,7 @@ def load_topics(pool: Pool, broker: Broker) -> KafkaLoad:
 def _load_batch(
     pool: Pool, branch: Branch, broker: Broker, plan: ReadPlan, policy: KafkaPolicy
 ) -> LoadResult | None:
-    """The result of one batch, None if another reader committed its first offsets."""
+    """Loads one batch. Returns None if another reader committed its first offsets before."""
     topics = counted(len({span.partition.topic for span in plan.spans}), "topic")
     pending = branch.begin_load(token=plan.token, message=f"kafka: {topics}")
     if isinstance(pending, LoadResult):

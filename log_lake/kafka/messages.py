@@ -40,11 +40,12 @@ _TYPES: dict[str, pa.DataType] = {
     "offset": pa.int64(),
 }
 _MARK_OF_REGISTRY, _BEFORE_DATA = b"\0", 5
-"""A message with a schema registry begins with this byte and the id of its schema, in four bytes."""
+"""The byte with which a value begins that was written with a schema registry, and the number of bytes before its
+data: this byte, and four for the schema's id."""
 
 
 class _Bad(ValueError):
-    """The reason why a message is not a record."""
+    """Raised for a message that is not a record; its text is the reason."""
 
 
 @dataclass
@@ -55,8 +56,8 @@ class MessageReading(Reading):
 
     @classmethod
     def like(cls, reading: Reading) -> MessageReading:
-        """Returns the same reading for messages.  A record without the key always goes to the sub-pool `$nokey`:
-        whether all records of a batch lack it depends on how many arrived."""
+        """Returns a reading of messages with the options of another one. A record without the key always goes to
+        the sub-pool `$nokey`: whether all records of a batch lack it depends on how many arrived."""
         return cls(**{**vars(reading), "keyless": "accept", "records": ""})
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
@@ -147,7 +148,7 @@ def _deleting(message: Message, key: tuple[str, ...]) -> bytes:
 
 
 def _at(record: Any, path: str) -> Any:
-    """The value of a field, or of a path into records; None without one."""
+    """Returns the value of a field, or of a path into records; None if the record has no such field."""
     if not isinstance(record, dict) or path in record:
         return record.get(path) if isinstance(record, dict) else None
     first, _, rest = path.partition(".")
@@ -179,7 +180,7 @@ FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999, in milliseconds since 1970."""
 
 Numbered = tuple[Block, Sequence[int]]
-"""A block, and for each of its rows the number of the message, counted from 0."""
+"""A block, and for each of its rows the index of its message."""
 
 
 def _texts(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator[Numbered]:

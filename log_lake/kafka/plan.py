@@ -22,11 +22,12 @@ import msgspec
 from lake_core.records import Source
 
 KIND = "kafka/"
-"""The prefix of Kafka's streams among those whose offsets a journal has."""
+"""The prefix of the names that Kafka's partitions have in a journal."""
 
 
 class Partition(msgspec.Struct, frozen=True, order=True):
-    """A partition of a topic.  `cluster` and `topic_id` are given by the brokers, and never used again."""
+    """A partition of a topic. The brokers give `cluster` and `topic_id`, and never use such an id for
+    another one."""
 
     topic: str
     number: int
@@ -41,7 +42,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
     @property
     def life(self) -> tuple[str, str, str]:
-        """Identifies the topic, from its creation to its deletion."""
+        """What distinguishes the topic from later topics of the same name, and from those of other brokers."""
         return self.topic, self.cluster, self.topic_id
 
     def __str__(self) -> str:
@@ -79,8 +80,8 @@ class Span:
 
 @dataclass(frozen=True)
 class OffsetFault:
-    """Why a partition is not read, and the position that would resolve it, as `lake offsets --set` accepts
-    it."""
+    """Why a partition is not read, and the `position` to set so that it is, in the form of `lake offsets
+    --set`."""
 
     partition: Partition
     why: str
@@ -93,8 +94,8 @@ class OffsetFault:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """The spans to read, in the order of partitions, and the faults; `token` identifies where the spans
-    begin."""
+    """The spans to read, in the order of partitions, and the faults. `token` is the load's token
+    (`token_of`)."""
 
     spans: tuple[Span, ...]
     faults: tuple[OffsetFault, ...]
@@ -178,8 +179,8 @@ def _other_topic(one: SeenPartition, lives_of_topic: set[tuple[str, str, str]]) 
 
 
 def token_of(spans: Sequence[Span], positions: Mapping[str, Source]) -> str:
-    """Returns the token of a load that begins where the journal ends; of all loads that begin there, only one
-    commits."""
+    """Returns the same token for all loads that begin at the offsets that the journal now has, so that only one of
+    them commits."""
     begins = []
     for span in spans:
         source = positions.get(span.partition.stream)

@@ -38,7 +38,8 @@ class PartitionOffset:
 
 @dataclass(frozen=True)
 class Wish:
-    """The offset at which a partition is to be read next; `number` is None for all partitions of the topic."""
+    """What a person asks for: the offset at which a partition is to be read next. `number` is that of the
+    partition, None for all of the topic."""
 
     topic: str
     number: int | None
@@ -46,7 +47,7 @@ class Wish:
 
 
 def wish_of(text: str) -> Wish:
-    """Reads the wish of a person, in the form of `FORM`.  Raises InvalidInput."""
+    """Reads such a wish from a text in the form of `FORM`. Raises InvalidInput."""
     match = _WISH.fullmatch(text)
     if match is None:
         raise InvalidInput(f"--set {text!r}: use {FORM}")
@@ -91,7 +92,8 @@ def left_in_doubt(
     *,
     is_empty: bool,
 ) -> list[Partition]:
-    """Returns the partitions in doubt that `offsets` does not name, and that would then be read as new; pure.
+    """Returns the partitions that would wrongly be read as new once `offsets` are set, because these do not name
+    them; pure.
 
     The arguments are those of `plan_reads`.
     """

@@ -21,7 +21,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True)
 class KafkaSource:
-    """Brokers to ask first, as HOST:PORT, and the topics to read."""
+    """The brokers to ask first, each as HOST:PORT, and the topics to read."""
 
     hosts: tuple[str, ...]
     topics: tuple[str, ...]

@@ -1,13 +1,13 @@
 """Sets one tag on every pool of a lake: a moment of the lake that stays readable.
 
 Each pool gets the tag on its newest version of `main`.  First all pools are read at one moment, and only then
-the tags are set.  So a tag has everything that was acknowledged before the first pool was read, and nothing
+the tags are set.  So the tags have everything that was acknowledged before the first pool was read, and nothing
 that began after the last one was read.  A transaction over pools is in all of them, or in none (`moment`).
 Other transactions that were committed during the reads may be in one pool and not in another.
 
-If a tag cannot be set, those that were set are deleted again; the ids of their transactions distinguish them
-from a tag of the same name that another process sets meanwhile.  A process that is killed may leave some, and
-`delete_from_all` deletes these.
+If a tag cannot be set, those that were set are deleted again; the ids of the transactions that set them show
+that they are not tags which another process set meanwhile under the same name.  A process that is killed may
+leave some, and `delete_from_all` deletes these.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class TaggedLake:
 
 @dataclass(frozen=True)
 class _Newest:
-    """The parts of a pool's state that `tag_all` needs: the version to tag, and what already has the name."""
+    """What `tag_all` needs of a pool's state: the version to tag, and the tag or branch that already has the
+    name."""
 
     version: int
     has_tag: bool

@@ -11,7 +11,7 @@ AIRFLOW = {
     "task": "AIRFLOW_CTX_TASK_ID",
     "try": "AIRFLOW_CTX_TRY_NUMBER",
 }
-"""Metadata about the Airflow task that runs this process, each with the variable that Airflow sets."""
+"""For each metadata about the Airflow task that runs this process, the variable that Airflow sets."""
 
 
 def default_metadata() -> dict[str, str]:

@@ -1,11 +1,11 @@
 """Writing to a branch of a pool: `pool.branch("main").load([...])`.
 
-A write reads its input, writes sorted objects, and commits one transaction.  A write that fails before the commit
-leaves no trace in the history; its objects are the vacuum's.  A distributed engine takes the same steps one by
-one: `begin_load` on the driver, objects built by the workers, `commit` on the driver.
+A write reads its input, writes sorted objects, and commits one transaction.  A write that fails before the
+commit leaves no trace in the history; a vacuum deletes its objects.  A distributed engine takes the same steps
+one by one: `begin_load` on the driver, objects built by the workers, `commit` on the driver.
 
-`Branch` is the door.  The decisions are in modules of their own, as functions that take a branch: `loads`, `files`
-(how the pool reads files), `replaces`, `deletes`, `by_keys`.
+`Branch` only has the methods that users call. What they do is decided by functions that take a branch, in other
+modules: `loads`, `files` (how the pool reads files), `replaces`, `deletes`, `by_keys`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Branch(Line):
-    """A line of transactions of a pool, for writing; of a sub-pool `sub_pool`, for deleting only.
+    """A branch of a pool, for writing; or that of a sub-pool (`sub_pool`), for deleting only.
 
-    It stays with this pool even if the pool is renamed.  Once the pool is dropped, every write raises NotFound,
+    It stays with this pool even if the pool is renamed. Once the pool is dropped, every write raises NotFound,
     because the drop is an entry of the same journal (decision 30).
     """
 
@@ -123,10 +123,10 @@ class Branch(Line):
     ) -> DeleteResult:
         """Deletes the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
-        It does not hide records of loads that commit later, however early they began.  If there is certainly
-        nothing to delete, and no covered interval to give up, nothing is committed.  `count`: count the records
-        even if that means reading up to 100,000; otherwise they are counted only if the state shows their
-        number.
+        It does not hide records of loads that commit later, however early they began.  Nothing is committed if
+        there is certainly nothing to delete, and the range covers no interval that a replace brought.  `count`:
+        count the records even if that means reading up to 100,000; otherwise they are counted only if the state
+        shows their number.
 
         Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
@@ -155,9 +155,10 @@ class Branch(Line):
         """Replaces the records of a key range that fulfil a condition by those of files, in one transaction.
 
         The new records must lie in the range and fulfil the condition.  Without files the range is dropped.  A
-        range as text is read as the class of the key, which the new records may show.  `count`: as in `delete`.
-        Raises InvalidInput (nothing is committed), NotFound, OutcomeUnknown, Unavailable.  Raises Conflict if
-        an overlapping replace was committed after this one began.
+        bound that is a text is read as a value of the key's class; if the pool has no records, the new ones
+        show that class.  `count`: as in `delete`. Raises InvalidInput (nothing is committed), NotFound,
+        OutcomeUnknown, Unavailable.  Raises Conflict if an overlapping replace was committed after this one
+        began.
         """
         write = WriteArguments(
             token=self.token_of(token),
@@ -247,8 +248,8 @@ class Branch(Line):
     ) -> PendingReplace | LoadResult:
         """Begins a replace whose objects other processes build, or returns the first result under the token.
 
-        Builders `check` the records; pass its `load`, and its `settled` range, to `commit`.  A condition may
-        name fields that only the new records have (`brought`).  Raises what `replace` raises.
+        The builders must `check` the records. At the end, pass `load` and `settled` of the result to `commit`.
+        A condition may name fields that only the new records have (`brought`).  Raises what `replace` raises.
         """
         write = WriteArguments(
             token=self.token_of(token),

@@ -28,7 +28,7 @@ TRIES = 10
 """How often an operation is planned again because the branches have moved meanwhile."""
 
 MOST_OF_BRANCHES = 4 * MOST_INLINED
-"""The most bytes of inlined objects in all branches with which a new branch may be created: a checkpoint stores
+"""How many bytes of inlined objects all branches together may have when a branch is created: a checkpoint stores
 those of each branch."""
 
 T = TypeVar("T")
@@ -159,8 +159,8 @@ def _delete(pool: Journaled, name: str) -> BranchResult:
 
 
 def keeping(pool: Journaled, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
-    """Commits a draft after which a purge must keep the loaded state: ensures that the state has a checkpoint
-    before and after the commit."""
+    """Commits a draft that lets a purge keep the loaded state, such as a tag. Ensures that this state has a
+    checkpoint before and after the commit."""
     pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()
     keep_version(journal, loaded, id=ids.new(), now=now)

@@ -43,14 +43,14 @@ MOST_PARTS = 2_000
 """The most parts of one import: each is a task, and its objects cost requests."""
 
 LEAST_BYTES, MOST_BYTES = 32 << 20, 512 << 20
-"""Stored bytes of a part: the least, so that its objects are not small; the most, if no point sets another
-limit."""
+"""Stored bytes of a part: the least, so that its objects are not small; and the most, unless split points
+decide."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a worker built; `lost` as in `WrittenObject`.  `read`: the records that it read, if they are
-    counted."""
+    """The objects that a worker built. `lost` is as in `WrittenObject`; `read` counts the records that it read, if
+    they are counted."""
 
     written: list[WrittenObject]
     lost: dict[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Bulk:
-    """What workers need of an import besides its input, as plain values."""
+    """What workers need to know of an import besides its input: plain values that can be sent to them."""
 
     config: PoolConfig
     job: PendingLoad
@@ -67,16 +67,16 @@ class Bulk:
     def pieces(
         self, worker: Worker, blocks: Iterable[Block], bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | list[WrittenObject]]:
-        """The pieces of the blocks, then the objects of sub-pools."""
+        """Yields the pieces of the blocks, then the objects of sub-pools, which the worker has written."""
         kind = partial(PieceBuilder, bounds=bounds)
         return pieces_of(builder(kind, worker.store, self.config, self.job, worker.new_id), blocks)
 
     def cut_again(self, piece: SortedPiece, bounds: tuple[bytes, ...]) -> Iterator[SortedPiece]:
-        """A piece that was given without bounds, cut at them."""
+        """Cuts a piece, which was made without bounds, at these bounds."""
         return cut_again(piece, bounds, self.config.key)
 
     def take(self, worker: Worker, pieces: Iterator[bytes]) -> Built:
-        """The run of a part."""
+        """Builds the objects of one part from its pieces."""
         building = builder(ObjectBuilder, worker.store, self.config, self.job, worker.new_id)
         return Built(run_of(building, pieces))
 
@@ -84,8 +84,8 @@ class Bulk:
 class Divider:
     """Divides an import of a branch among workers; `points` are those that the pool gets, if any.
 
-    `ranges`: how many ranges a pool without records and points gets; None: as its settings say.  `alone`: the
-    workers give each other no pieces, so a pool can get no points.
+    `ranges`: how many ranges a pool without records and points gets; None: the number that its settings give.
+    `alone`: one process does the import, so there are no pieces to choose points from.
     """
 
     def __init__(
@@ -160,7 +160,8 @@ def may_get_points(branch: Line, ranges: int | None) -> bool:
 
 
 def ranges_of(pieces: Sequence[SortedPiece], settings: Settings) -> int:
-    """How many ranges an import makes: of `range.bytes` and `range.records`, otherwise of `compact.max_bytes`."""
+    """How many ranges an import makes, so that none exceeds `range.bytes` and `range.records`, or otherwise
+    `compact.max_bytes`."""
     size, records = sum(p.size for p in pieces), sum(p.records for p in pieces)
     by_records = settings["range.records"]
     by_size = settings["range.bytes"] or (0 if by_records else settings["compact.max_bytes"])
@@ -201,13 +202,15 @@ def _sample(piece: SortedPiece) -> WeightedSample:
 
 
 def few(bounds: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Returns bounds of at most `MOST_PARTS` parts: all of these, or every second, third, ... one."""
+    """Returns bounds of at most `MOST_PARTS` parts: all of the bounds, or every second of them, every third, and
+    so on."""
     each = -(-(len(bounds) + 1) // MOST_PARTS)
     return bounds[each - 1 :: each]
 
 
 def whole(built: Iterable[Built]) -> list[WrittenObject]:
-    """The objects of all workers, numbered in their order: first those of sub-pools, then the runs by key."""
+    """Returns the objects of all workers, numbered in order: first those of sub-pools, then those of the parts by
+    key."""
     lost, written = LostValues(), list[WrittenObject]()
     for one in built:
         lost.update(one.lost)

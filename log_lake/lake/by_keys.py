@@ -30,7 +30,7 @@ from log_lake.where.of_keys import check_keys, of_keys
 
 
 def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteResult | LoadResult:
-    """Delete the records of the keys, as `Branch.delete_keys` says."""
+    """Deletes the records of the keys, as `Branch.delete_keys` says."""
     keys = with_key_paths(keys, branch.key.names, {}).table
     if branch.rule.kind == "upsert":
         check_keys(keys, branch.key)
@@ -46,7 +46,8 @@ def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteRe
 
 
 def key_fields(branch: Line) -> pa.Schema | None:
-    """The key fields as the records have them; None without records, when there is nothing to delete."""
+    """The key fields in the types that the records have; None if there are no records, and so nothing to
+    delete."""
     schema = branch.revision().schema
     if any(name not in schema.names for name in branch.key.names):
         return None
@@ -54,10 +55,10 @@ def key_fields(branch: Line) -> pa.Schema | None:
 
 
 def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
-    """Returns the keys in these types, without keys that the types cannot hold, because no record has them.
+    """Returns the keys in these types. Leaves out keys that the types cannot hold, because no record has them.
 
-    The keys become delete markers.  Since they are in the pool's own types, a marker never changes the type
-    that a field has for readers.  Raises InvalidInput for a field of another class.
+    The keys become delete markers. Since these have the pool's own types, a marker never changes the type that
+    a field has for readers. Raises InvalidInput for a field of another class.
     """
     columns: list[pa.Array] = []
     kept = pa.repeat(pa.scalar(True), keys.num_rows)
@@ -96,7 +97,7 @@ def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
 
 
 def replace_keys(branch: Line, records: pa.Table, write: WriteArguments, *, deleted: str) -> LoadResult:
-    """Replace the records of the keys of `records`, as `Branch.replace_keys` says."""
+    """Replaces the records of the keys of `records`, as `Branch.replace_keys` says."""
     records = with_key_paths(records, branch.key.names, {}).table
     if deleted and (
         deleted not in records.schema.names or not pa.types.is_boolean(records.schema.field(deleted).type)

@@ -53,7 +53,7 @@ class Records(Protocol):
         ...
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """These columns of the records from such a scan."""
+        """Turns the records of such a scan into a table with these columns."""
         ...
 
 
@@ -123,7 +123,7 @@ class RecordsByType:
 
 @dataclass(frozen=True)
 class OfType:
-    """The records of one type, which `digest` names in `hidden.TYPE`."""
+    """The records of one type; `digest` is the type's in the column `hidden.TYPE`."""
 
     schema: pa.Schema
     digest: bytes
@@ -221,7 +221,7 @@ def _of_type(chosen: TypeCount) -> OfType:
 
 
 def _apart(name: str, taken: Sequence[str]) -> str:
-    """Returns the name, with `_1` appended as long as a field has it."""
+    """Returns the name. If a field has it already, appends `_1` until no field has it."""
     folded = {other.lower() for other in taken}
     while name.lower() in folded:  # ends: there are finitely many fields
         name += "_1"

@@ -1,11 +1,11 @@
 """Clones: a new pool that begins with the records of another one, without a copy of its objects.
 
 1. A tag in the source, `clone-<id>`, keeps the version: its checkpoint from every purge, its objects from every
-   vacuum and erasure.  It has no expiry, and only the end of the clone's need for it ends it (`holds`).
-2. The clone's first checkpoint and a fence at its version: its history begins as after a purge.
-3. The clone's first entry.  The agent that ends a clone which was never listed makes this entry first, as the
-   pool's end; so one of both wins, whatever stands still.
-4. The clone is listed.  Until then no program sees it.
+   vacuum and erasure.  It has no expiry; it is deleted when the clone no longer needs it (`holds`).
+2. The clone's first checkpoint and a fence at its version: its history begins as after a purge. 3. The clone's
+first entry.  An agent ends a clone that was never listed by making this very entry, as one that closes the
+pool. So only one of the two succeeds, however long the other paused. 4. The clone is listed.  Until then no
+program sees it.
 
 Called by `Lake.clone`.
 """
@@ -42,11 +42,12 @@ SINCE = 3
 """The format version of a lake from which on it may have clones: programs of older ones do not know them."""
 
 ONE_POOL = ("ingest.source", "intervals.source")
-"""Settings that only one pool should have.  The place of a table is one too (`publish.iceberg`)."""
+"""Settings that only one pool should have. The place of a published table (`publish.iceberg`) is another
+one."""
 
 
 def settings_of_copy(config: PoolConfig) -> dict[str, str]:
-    """The settings of a pool that another pool with its records may have as well."""
+    """Returns those settings of a pool that another pool with the same records may have as well."""
     return {
         name: text
         for name, text in config.settings.items()
@@ -101,7 +102,7 @@ def check_cloned(source: Pool) -> None:
 
 @dataclass(frozen=True)
 class Hold:
-    """The state that a tag in the source keeps for a clone, and its branch; `source_id` is "" for a copy."""
+    """What a tag in the source keeps for a clone: a state and its branch. `source_id` is "" for a copy."""
 
     source_id: str
     loaded: LoadedState[PoolState]
@@ -119,7 +120,8 @@ class Hold:
 
 
 def hold(source: Pool, clone_id: str, *, at: str, reason: str) -> Hold:
-    """Lets the source keep a revision for a clone with this id.  Raises what setting a tag raises."""
+    """Sets a tag by which the source keeps a revision for a clone with this id. Raises what setting a tag
+    raises."""
     holds: list[Hold] = []
 
     def resolved() -> tuple[LoadedState[PoolState], str]:
@@ -138,9 +140,11 @@ def hold(source: Pool, clone_id: str, *, at: str, reason: str) -> Hold:
 
 
 def check_settled(source: Pool, shown: PoolState, stored: PoolState, branch: str) -> None:
-    """Raises Unavailable if readers of the branch see a transaction over pools that the stored state does not have.
+    """Raises Unavailable if readers of the branch see a transaction over pools that the stored state does not have
+    yet.
 
-    This process could not settle it.  A pool that begins with the stored state would lack its records for good.
+    This process could not settle it there. A pool that begins with the stored state would lack its records for
+    good.
     """
     for over, part in stored.pending.items():
         if part.into == branch and over not in shown.pending:
@@ -164,7 +168,8 @@ def begin_journal(source: History, context: Context, config: PoolConfig, kept: H
 
 
 def _elsewhere(history: History, kept: Hold) -> frozenset[str]:
-    """The tokens whose records are not on the branch: a repeated load in the clone must load them."""
+    """Returns the tokens of loads whose records are not on the branch, so that the clone loads them if such a load
+    is repeated."""
     state = kept.loaded.state
     if len(state.branches) == 1 and not any(tag.deleted for tag in state.tags.values()):
         return frozenset()
@@ -184,7 +189,7 @@ def _elsewhere(history: History, kept: Hold) -> frozenset[str]:
 
 
 def _take_back(source: Pool, clone_id: str) -> None:
-    """Let go what an unlisted clone holds; the agent does it if this fails."""
+    """Deletes the tag for a clone that is not listed; if this fails, an agent does it later."""
     with contextlib.suppress(LakeError):
         give_up(source.context, clone_id, why="a clone that was not listed")
         release(source, clone_id)

@@ -32,14 +32,15 @@ _AT_ONCE = 8
 """Objects that are copied side by side."""
 
 COPIED_AT_ONCE = 8 << 20
-"""Bytes of an object that a copy holds in memory."""
+"""How many bytes of an object a copy holds in memory at a time."""
 
 
 def copy_pool(source: Pool, new: str, *, at: str, target: HasPools) -> Pool:
-    """Makes a pool in the lake `target` with copies of the objects of a revision; a lease holds them meanwhile.
+    """Makes a pool in the lake `target` with copies of the objects of a revision. A lease keeps the objects
+    meanwhile.
 
-    If it fails after objects were written, the folder in the other lake is left for `lake fsck` to name.
-    Raises AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, ObjectMissing, OutcomeUnknown, Unavailable.
+    If it fails after objects were written, their folder stays in the other lake; `lake fsck` names it. Raises
+    AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, ObjectMissing, OutcomeUnknown, Unavailable.
     """
     check_cloned(source)
     old, context = source.config, target.context

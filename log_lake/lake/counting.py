@@ -21,11 +21,11 @@ from log_lake.reading.live import LiveCount, hidden_count, live_count
 from log_lake.reading.revision import Revision
 
 LOOKED_AT = 100_000
-"""The most records that a command reads to count some of them: about a second's work."""
+"""The most records that a command reads to count records, which takes about a second."""
 
 METADATA = "removed"
-"""The metadata of a transaction in which its writer records how many records it removed; a user's metadata of that
-name stays."""
+"""The metadata in which the writer of a transaction records how many records it removed, unless the user gave
+metadata of that name."""
 
 
 def records_seen(view: View, *, looked_at: int = LOOKED_AT) -> LiveCount:
@@ -65,7 +65,7 @@ def records_met(view: View, key_range: KeyRange, where: str | Condition | None) 
     """Returns how many records of the view a delete of this range and condition matches; None if counting would
     take long.
 
-    Also None if they cannot be read: then the delete itself reports why.
+    Also None if they cannot be read; the delete that follows will report why.
     """
     try:
         met = records_matching(view, key_range=key_range, where=where)
@@ -75,8 +75,8 @@ def records_met(view: View, key_range: KeyRange, where: str | Condition | None) 
 
 
 def _narrowest(view: View) -> list[str]:
-    """Returns one field that the records have: a key field, unless it is a path into records, or there is no
-    key."""
+    """Returns the one field that a count reads: the first key field, otherwise the first field; none if there are
+    no fields."""
     names = user_fields(view.schema).names
     return [name for name in view.key.names if name in names][:1] or names[:1]
 

@@ -135,13 +135,13 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
 
 
 class _LookedEnough(Exception):
-    """Raised when the most records were read and none matched."""
+    """Raised when a search has read as many records as it may, and none matched."""
 
 
 @dataclass
 class _Looked:
-    """Counts how much a delete has read.  Raises _LookedEnough beyond the limit: reading more costs more than a
-    tombstone."""
+    """Counts how much a search for matching records has read. Raises _LookedEnough beyond the limit, because a
+    tombstone costs less."""
 
     records: int = 0
 

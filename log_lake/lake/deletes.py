@@ -17,7 +17,7 @@ from log_lake.texts.keytext import check_classes
 
 
 def delete(branch: Line, write: WriteArguments) -> DeleteResult:
-    """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
+    """Deletes the records of a key range that fulfil a condition, as `Branch.delete` says."""
     return planned(lambda: _delete(branch, write))
 
 

@@ -56,7 +56,7 @@ Brought = AddObject | PutReference
 
 @dataclass(frozen=True)
 class Inserted:
-    """Records that an object brought; the tombstones `own` hide some of them from the beginning."""
+    """Records that an object brought. The tombstones `own` hide some of them, from the beginning on."""
 
     version: int
     seq: int
@@ -86,9 +86,11 @@ class Feed:
         return self.history.load_open().version
 
     def start(self) -> int:
-        """The version whose state replaces all transactions up to it; 0 if none is purged.
+        """The version at which a reader from the beginning starts, with the state of that version; 0 if no entry
+        is purged.
 
-        A branch that was created from another one begins with its state.  Raises NotFound.
+        For a branch that was created from another one, it is at least the version that created it. Raises
+        NotFound.
         """
         fork = branch_of(self.history.load_open().state, self.branch).fork
         return max(self.history.journal.marks().fence, 0 if fork is None else fork.created)

@@ -21,8 +21,8 @@ MOST_LINES = 20
 """The most fields with another type that a load names."""
 
 METADATA = "retyped"
-"""The metadata of a transaction in which a load records the fields whose type it changed, for `lake log`; a user's
-metadata of that name stays."""
+"""The metadata in which a load records the fields whose type it changed, for `lake log`, unless the user gave
+metadata of that name."""
 
 _MOST_RECORDED = 2_000
 """The most characters of that text: metadata is a part of the journal."""

@@ -1,5 +1,5 @@
-"""Decides how files are read for a pool: from the pool's settings, the options of one call (which take
-precedence), and fields from file names."""
+"""Decides how files are read for a pool: by the pool's settings, by the options of the call, which take
+precedence, and by fields from file names."""
 
 from __future__ import annotations
 

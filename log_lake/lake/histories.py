@@ -1,7 +1,4 @@
-"""The history of a pool by its configuration, and the configuration by the pool's id.
-
-Called by the lake for listed pools, and for pools that are listed no more or not yet: a clone, and its source.
-"""
+"""Gets the history of a pool from its configuration, and the configuration from the pool's id."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""What clones hold in other pools, and when that ends.
+"""Which clones still need objects of other pools, and what ends such a need.
 
-A clone needs another pool as long as its branches, its tags, or its removed objects on their way to a vacuum refer
-to an object there.  Once that is over it stays so, because nothing refers again to an object that a vacuum took.
-Then the tag in its source may go; the agent retention deletes it.  A dropped pool is kept as long as a clone needs
-it.
+A clone needs another pool as long as its branches, its tags, or its removed objects that are not vacuumed yet
+refer to an object there. Once the need is over it does not return, because nothing refers again to an object
+that a vacuum took. Then the agent retention deletes the clone's tag in its source. A dropped pool is kept as
+long as a clone needs it.
 
-A clone that is not listed is being made, or its maker died.  If the tag is older than the grace time, it is ended:
-its first entry becomes one that closes it, so its maker, if it still lives, cannot make that entry (`clones`).
+A clone that is not listed is being made, or its maker died. If its tag is older than the grace time, an agent
+ends the clone: it makes the clone's first entry, as one that closes it. Then its maker, if it still lives,
+cannot make that entry (`clones`).
 """
 
 from __future__ import annotations
@@ -39,18 +40,19 @@ from log_lake.lake.transactions import HasPools
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Times to make the entry that closes a clone, if the answer is lost."""
+"""How often making the entry that closes a clone is tried, if the answer is lost."""
 
 
 def clone_tags(state: PoolState) -> dict[str, Tag]:
-    """The tags of a pool that keep something for clones, by the ids of these."""
+    """The tags by which a pool keeps objects for clones, by the ids of the clones."""
     return {id: tag for name, tag in sorted(state.tags.items()) if (id := naming.clone_of(name))}
 
 
 def needs(lake: HasPools, config: PoolConfig) -> frozenset[str]:
-    """The pools that a clone needs: those whose objects it may read, and if there are any, its source.
+    """Returns the pools that a clone needs: those whose objects it may read; if there are any, also its source.
 
-    Of a clone that cannot be read, or that this process may not read: all that it may need.  Raises Unavailable.
+    If the clone cannot be read, or this process may not read it, returns all pools that it could need. Raises
+    Unavailable.
     """
     if config.clone is None:
         return frozenset()
@@ -68,21 +70,22 @@ def needs(lake: HasPools, config: PoolConfig) -> frozenset[str]:
 
 
 def _clones_of(listed: PoolsState, pool_id: str) -> list[PoolConfig]:
-    """The clones, listed ones and dropped ones that may be restored, that may need the pool."""
+    """Returns the clones that may need the pool: listed ones, and dropped ones that may be restored."""
     dropped = (one.pool for one in listed.dropped.values() if not one.is_deleted)
     configs = [*listed.pools.values(), *dropped]
     return [one for one in configs if one.clone and pool_id in one.homes | {one.clone.source}]
 
 
 def holding(lake: HasPools, listed: PoolsState, pool_id: str) -> list[PoolConfig]:
-    """The clones that need the pool.  Raises Unavailable."""
+    """Returns the clones that do need the pool. Raises Unavailable."""
     return [config for config in _clones_of(listed, pool_id) if pool_id in needs(lake, config)]
 
 
 def unlisted_clones(
     context: Context, listed: PoolsState, state: PoolState, *, before: float
 ) -> tuple[list[str], list[str]]:
-    """The ids of clones of a pool that the list does not have: young ones, and those whose tag was set `before`.
+    """Returns the ids of a pool's clones that are not in the list of pools: in the second list those whose tag was
+    set before `before`, in the first the younger ones.
 
     Clones that were ended already, and those that are being deleted, are left out.
     """
@@ -96,9 +99,10 @@ def unlisted_clones(
 
 
 def ended(lake: HasPools, pool: Pool, state: PoolState, *, grace: float) -> Iterator[str]:
-    """The ids of clones for which the pool need keep nothing any more.
+    """Yields the ids of clones for which the pool no longer needs to keep anything.
 
-    Also of those that were never listed and whose tags are older than `grace` seconds.  Raises Unavailable.
+    Clones that were never listed are among them if their tags are older than `grace` seconds. Raises
+    Unavailable.
     """
     tags = clone_tags(state)
     if not tags:
@@ -116,7 +120,11 @@ def ended(lake: HasPools, pool: Pool, state: PoolState, *, grace: float) -> Iter
 
 
 def end_holds(lake: HasPools, pool: Pool, *, grace: float) -> list[str]:
-    """Deletes the tags of such clones; returns the ids.  Raises Corrupt, OutcomeUnknown, Unavailable."""
+    """Deletes the tags of the clones that `ended` yields; a clone that was never listed is ended first. Returns
+    their ids.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable.
+    """
     state = pool.history.load_open().state
     done = []
     for id in list(ended(lake, pool, state, grace=grace)):
@@ -131,7 +139,7 @@ def end_holds(lake: HasPools, pool: Pool, *, grace: float) -> list[str]:
 
 
 def end_unlisted(lake: HasPools, pool: Pool, state: PoolState, clone_id: str) -> bool:
-    """Ends a clone that was never listed, so that it can never be read; False if it was listed meanwhile.
+    """Ends a clone that was never listed, so that it can never be read. Returns false if it was listed meanwhile.
 
     Raises Corrupt, Unavailable.
     """
@@ -169,9 +177,11 @@ def check_held(lake: HasPools, config: PoolConfig) -> None:
 
 
 def release_dropped(lake: HasPools, config: PoolConfig) -> None:
-    """Lets go what a dropped clone held, after its own objects are deleted.  Raises OutcomeUnknown, Unavailable.
+    """Deletes a dropped clone's tag in its source, after its own objects are deleted. Raises OutcomeUnknown,
+    Unavailable.
 
-    A source that is dropped too keeps the tag, and a note says that it holds nothing.
+    If the source is dropped too, its tag stays, and a note in the clone's folder says that the clone needs
+    nothing.
     """
     if config.clone is None:
         return

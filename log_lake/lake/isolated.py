@@ -1,9 +1,9 @@
 """Isolates pools from each other: a failure in one of them belongs to that pool, and the others are still
 processed.
 
-Decoders raise only errors of the lake (decision 170).  This module catches what no decoder foresees: an error
-of another class counts as damage of the pool that was read; `-vv` prints where it was raised.  Called by the
-agents' `find`, the commands about all pools, `lake fsck`, and the web view.
+Decoders raise only errors of the lake (decision 170). This module catches errors that no decoder foresaw: an
+error of another class counts as damage of the pool that was read; `-vv` prints where it was raised.  Called by
+the agents' `find`, the commands about all pools, `lake fsck`, and the web view.
 """
 
 from __future__ import annotations

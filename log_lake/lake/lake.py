@@ -5,8 +5,8 @@
     pool.branch().load(["incoming/*.csv.gz"])
     for table in pool.at("main").scan(): ...
 
-Called by the `lake` command, the Spark applications and the DAGs.  `Lake` sets the clock, the randomness and the
-author; lower rooms get them from it alone.
+Called by the `lake` command, the Spark applications and the DAGs. `Lake` chooses the clock, the random numbers
+and the author; lower rooms use those that it passes on.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 _MAGIC = "lake"
 
 _LOOKING = 16
-"""Journals of pools that are read in parallel: they mostly wait for the store."""
+"""How many journals of pools are read at the same time; such reads mostly wait for the store."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -80,7 +80,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Lake:
-    """An open lake.  `clients`: settings of clients, such as a password, by the servers that pools load from."""
+    """An open lake. `clients`: settings for clients such as Kafka's, by the servers that pools load from; they may
+    hold passwords."""
 
     def __init__(
         self,
@@ -255,7 +256,8 @@ class Lake:
         return self._pool(config, "")
 
     def clone(self, name: str, new: str, *, at: str = naming.MAIN, to: Lake | None = None) -> Pool:
-        """Makes a pool `new` that begins with a revision of the pool `name`; no object is copied but `to` a lake.
+        """Makes a pool `new` that begins with a revision of the pool `name`. It shares the objects; only a pool in
+        another lake (`to`) gets copies.
 
         Raises AlreadyExists, NotFound, InvalidInput, ObjectVacuumed, Conflict, OutcomeUnknown, Unavailable.
         """
@@ -264,7 +266,8 @@ class Lake:
         return copies.copy_pool(self.pool(name), new, at=at, target=to)
 
     def unlisted(self, config: PoolConfig) -> Pool:
-        """Returns a pool that is not in the list yet; `catalog.create` makes it visible, with all its content."""
+        """Returns a pool that is not in the list yet. It can be filled, and `catalog.create` then makes it visible
+        at once."""
         return self._pool(config, "")
 
     def own_pool(self, name: str, *, key: str, kind: str, settings: Mapping[str, str]) -> Pool:
@@ -303,10 +306,10 @@ class Lake:
         created: Sequence[PoolConfig] = (),
         changed: Sequence[tuple[PoolConfig, Mapping[str, str]]] = (),
     ) -> int:
-        """Lists new pools and changes settings of others, all or none; returns the version of the list.
+        """Adds new pools to the list and changes settings of others, all or none. Returns the version of the list.
 
-        Raises PlanAgain if the list was changed after this was planned, NotFound if the drop of a pool to
-        change was interrupted, InvalidInput.
+        Raises PlanAgain if the list was changed after this was planned, NotFound if a drop of one of the pools
+        to change was interrupted, InvalidInput.
         """
         with ThreadPoolExecutor(max_workers=_LOOKING) as threads:
             list(threads.map(self._check_not_closed, (pool.name for pool, _ in changed)))
@@ -317,9 +320,9 @@ class Lake:
 
         First an entry closes the pool's own journal: a writer that still has the pool open loses the race to
         that entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed;
-        drop it, or restore it, again.  With `id`, the pool with the name must still be this one.  Raises
-        NotFound, Unavailable, OutcomeUnknown, Conflict (others restore it all the time; another pool has the
-        name).
+        drop it, or restore it, again.  If `id` is given, it must be the id of the pool with this name.  Raises
+        NotFound, Unavailable, OutcomeUnknown, Conflict (another process restored it again and again; another
+        pool has the name).
         """
         return planned(lambda: self._drop_pool(name, id))
 
@@ -345,7 +348,7 @@ class Lake:
         return begin(self, token=token, message=message, open_for=open_for)
 
     def dropped_pools(self) -> list[DroppedPool]:
-        """The dropped pools that are on the store, newest drop first."""
+        """The dropped pools that are still on the store, the last dropped first."""
         return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
 
     def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
@@ -401,7 +404,7 @@ class Lake:
     def pool(self, name: str, *, id: str = "") -> Pool:
         """Returns a pool by name, or a sub-pool (`logs.$nokey`).  Raises NotFound.
 
-        With `id` it returns the pool with this id, which had the name before, even if it was renamed.
+        If `id` is given, the pool with this id is returned, even if it has been renamed since.
         """
         base, sub_pool = naming.split_pool(require_text(name, "pool", example="'logs'"))
         state = self.catalog.load().state

@@ -62,10 +62,10 @@ class Line(PoolPart):
         return is_on and self.context.format_version >= _SUMS_SINCE
 
     def revision(self, *, now: float | None = None, recent: bool = False) -> Revision:
-        """Returns the newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound,
+        """Returns the newest revision at the time `now` (seconds since 1970, default: the clock). Raises NotFound,
         Unavailable.
 
-        `recent`: a revision that was the newest a short time ago suffices, such as that of a commit that just
+        With `recent`, a revision that was the newest a moment ago suffices, such as that of a commit that just
         ended.
         """
         loaded = self.history.load_recent() if recent else self.history.load_open()
@@ -133,13 +133,13 @@ class Line(PoolPart):
         return committed
 
     def token_of(self, token: str) -> str:
-        """Returns the token in its stored form: on the branch of a transaction over pools, it is valid within that
-        transaction only."""
+        """Returns the token in its stored form. On the branch of a transaction over pools, this form has the
+        transaction's id, so that the token counts within that transaction only."""
         over = transaction_of(self.name)
         return f"{over}:{token}" if over and token else token
 
     def own_metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
-        """The lake's own metadata for a transaction, without the names that the user's metadata has."""
+        """Returns these metadata of the lake's own, without names that the user's metadata has."""
         return {name: text for name, text in metadata.items() if name not in self.context.metadata}
 
     def check_writable(self) -> None:
@@ -151,9 +151,10 @@ class Line(PoolPart):
 def discard_refused(context: Context, history: History, refused: Draft) -> None:
     """Puts the new objects of a refused draft that are below the floor onto the list of removed objects.
 
-    If that fails, they stay on the store.  A scan for orphans has passed their ids, because the writer stopped
-    for a long time, or its clock is behind.  No later scan checks such names, so the writer itself lists its
-    objects, and the vacuum deletes them.  The draft is refused for good, and no version ever referred to them.
+    If that fails, they stay on the store.  A scan for orphans has passed their ids, because the writer paused
+    for a long time, or its clock is behind. No later scan checks such names. So the writer itself puts its
+    objects on the list, and a vacuum deletes them.  The draft is refused for good, and no version ever referred
+    to them.
     """
     try:
         loaded = history.load_open()

@@ -86,7 +86,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
 
 
 def room_to_inline(state: PoolState, branch: Line) -> int:
-    """Returns how many bytes of a load's objects may be stored in the journal; 0: none."""
+    """Returns how many bytes of a load's objects may be stored in the journal; 0 if none may."""
     if branch.context.format_version < INLINES_SINCE:
         return 0
     inlined = sum(there.snapshot.inlined for _, there in state.branches.items())
@@ -178,7 +178,7 @@ def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
 
 
 def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
-    """Load files as one transaction."""
+    """Loads files as one transaction."""
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
@@ -194,7 +194,7 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
 
 
 def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) -> LoadResult:
-    """Load records as one transaction."""
+    """Loads records as one transaction."""
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
@@ -253,7 +253,7 @@ def commit_written(
     count: bool = False,
     is_exact: bool = False,
 ) -> LoadResult:
-    """Commit the objects that a builder wrote; `is_exact` is that of `commit_load`."""
+    """Commits the objects that a builder wrote; `is_exact` is that of `commit_load`."""
     objects, schemas = [w.action for w in written], [w.schema for w in written]
     return commit_load(
         branch,
@@ -281,8 +281,8 @@ def commit_load(
 ) -> LoadResult:
     """Commits the objects of a load, as `Branch.commit` says.
 
-    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  `replaced` then
-    hides records as a delete does: it overtakes no load that is under way.
+    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  Then `replaced`
+    hides records as a delete does, and never records of loads that commit later.
     """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0
@@ -321,7 +321,8 @@ def commit_load(
 
 
 def _covering(branch: Line, replaced: DeleteSpec | None, id: str, *, is_exact: bool) -> list[Source]:
-    """The interval that a replace covers, as a source (`history.covered`)."""
+    """Returns the interval that a replace brings, in the form of a source (`history.covered`); nothing if it
+    brings none."""
     if replaced is None or replaced.condition is not None or replaced.sub_pool or is_exact:
         return []
     source = interval_source(replaced.key_range, id=id)

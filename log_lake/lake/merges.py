@@ -17,7 +17,7 @@ from log_lake.lake.line import Line
 class MergeResult:
     """The result of a merge; `version` and `transaction_id` are None if there was nothing new.
 
-    It brought `writes` loads, deletes and replaces of `branch`, up to that branch's version `upto`.
+    `writes`: how many loads, deletes and replaces of `branch` it brought, up to that branch's version `upto`.
     """
 
     version: int | None
@@ -29,7 +29,7 @@ class MergeResult:
 
 
 def merge(target: Line, name: str, *, message: str) -> MergeResult:
-    """Merge the branch `name` into `target`, as `Branch.merge` says."""
+    """Merges the branch `name` into `target`, as `Branch.merge` says."""
     target.check_writable()
     return planned(lambda: _merge(target, name, message=message))
 

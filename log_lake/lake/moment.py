@@ -3,7 +3,7 @@
 Each pool is read at its newest state.  The state of a pool has, for each other pool, the greatest version of a
 pending entry whose transaction is settled here (`PoolState.prepared`).  A pool that was read at an older
 version than that is read again.  A pool with a part that was undecided when it was read is also read again.
-Each read returns the same or a newer state; it ends when nothing changes.
+Each read returns the same or a newer state; the reading ends when no pool must be read again.
 
 Without transactions over pools, this shows each pool as it was at some time during the read.
 
@@ -106,7 +106,7 @@ def _has(states: States, id: str, over: str, decision: Decision) -> bool:
 
 
 def _fate(history: History, over: str, prepared: int) -> Decision | None:
-    """Returns the decision about a part that was prepared at this version; None if there is none.
+    """Returns the decision of a transaction for a part that was prepared at this version; None if there is none.
 
     The decision is read first: it is deleted only when all pools have settled the transaction.
     """
@@ -133,13 +133,13 @@ def views_at_one_moment(pools: Mapping[str, Pool], *, time: str = "") -> dict[st
 
 
 def _identity(loaded: LoadedState[PoolState]) -> tuple[int, frozenset[str]]:
-    """Returns what distinguishes two states of a pool: a state that shows a part without its entry has the same
-    version as one without the part."""
+    """Returns what distinguishes two states of a pool: the version, and the pending parts. A state may show a part
+    although it was read before the part's entry."""
     return loaded.version, frozenset(loaded.state.pending.keys())
 
 
 def _behind(states: States) -> list[str]:
-    """The pools whose state is older than a transaction that another pool shows."""
+    """The pools whose state does not have a transaction yet that another pool's state has."""
     needed: dict[str, int] = {}
     for loaded in states.values():
         for id, version in loaded.state.prepared.items():

@@ -59,14 +59,15 @@ def state_at_time(history: History, time: str, *, branch: str = MAIN) -> LoadedS
 
 
 def _begins(history: History) -> str:
-    """Returns a remark for messages that the revision may be purged; "" if nothing is purged."""
+    """Returns a remark for error messages: from which version on there are entries, so that the revision may be
+    purged; "" if none is purged."""
     fence = history.journal.marks().fence
     return f" (the history begins after {fence}: earlier versions are purged)" if fence else ""
 
 
 def _changed(loaded: LoadedState[PoolState]) -> str:
-    """Returns the branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of
-    the changed ones."""
+    """Returns the branch to read if only a version is given: `main` if the entry changed `main` or no branch,
+    otherwise the first by name of those that it changed."""
     changed = [name for name, branch in loaded.state.branches.items() if branch.tip == loaded.version]
     return MAIN if MAIN in changed or not changed else min(changed)
 
@@ -83,10 +84,10 @@ def microseconds(text: str) -> int:
 
 
 def pool_to_restore(state: PoolsState, text: str) -> PoolConfig:
-    """The dropped pool that a user names: NAME, or NAME#ID if several had the name.
+    """Returns the dropped pool that a user names: NAME, or NAME#ID if several had the name.
 
-    Without such a dropped pool, the listed pool with the name, because its drop may have been interrupted.
-    Raises NotFound, InvalidInput if several fit.
+    If there is none, returns the listed pool with the name, because its drop may have been interrupted. Raises
+    NotFound, InvalidInput if several fit.
     """
     dropped = [d for d in state.dropped.values() if text in (d.pool.name, _dropped_name(d.pool))]
     left = sorted((d for d in dropped if not d.is_deleted), key=lambda d: -d.version)

@@ -19,7 +19,7 @@ OPEN_FOR = 86_400.0
 """Seconds for which a transaction may stay open; after that `clean` ends it."""
 
 LONGEST = 366 * 86_400.0
-"""The most seconds for which a transaction may be asked to stay open."""
+"""The longest time in seconds for which a user may let a transaction stay open."""
 
 GRACE = 3_600.0
 """Seconds for which a decision is kept after its transaction has ended everywhere: a read that began before may
@@ -54,17 +54,16 @@ def begin(
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Transactions by their ids: those that ended, and those whose objects no journal needs any more."""
+    """The ids of transactions: those that `clean` ended, and those whose objects it deleted because no journal
+    needs them."""
 
     ended: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
 
 
 def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
-    """Returns what `clean` would do, by this machine's clock; one listing, and a read for each open transaction.
-
-    Raises Unavailable.
-    """
+    """Returns what `clean` would do, by this machine's clock. Costs one listing, and a read for each open
+    transaction."""
     decisions, now = Decisions(lake.context.store, lake.context.clock), lake.context.now()
     all = decisions.all()
     decided = [one for one in all if naming.DECISION in one.objects]
@@ -120,8 +119,8 @@ def _is_over(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
 
 
 def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction, *, before: float) -> bool:
-    """Ends a decided transaction everywhere.  Returns whether its objects were deleted, because it was decided
-    before this time."""
+    """Ends a decided transaction everywhere. Deletes its objects if it was decided before the time `before`;
+    returns whether it did."""
     transaction = PoolsTransaction(lake, one.id)
     transaction.end(one)
     pools = transaction.pools(one)

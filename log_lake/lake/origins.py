@@ -1,9 +1,10 @@
-"""Whether a clone began with objects in other folders, by what its source keeps for it.
+"""Checks that a clone may have an object of another folder: the clone must have begun with it.
 
-A writer of the clone may name any object of its source in a reference.  Readers read it with their own rights.  But
-an agent that rewrites it puts its records into the folder of the clone, where that writer reads them.  So work that
-writes what it reads asks here first (decision 452).  The answer lies in the source, where the clone's writer cannot
-change it: the tag of the clone names the state that it began with.
+A writer of the clone may name any object of its source in a reference, also one that this writer may not read.
+A reader reads it with the reader's own rights, so nothing is given away. But an agent that rewrites it would
+put its records into the folder of the clone, where that writer can read them. So work that writes what it reads
+asks here first (decision 452). The answer is in the source, where the clone's writer cannot change it: the tag
+of the clone names the state that the clone began with.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from log_lake.settings.settings import check_pool
 
 
 def check_begun_with(context: Context, config: PoolConfig, objects: Iterable[str]) -> None:
-    """Raises Corrupt if an object lies in another folder and the pool is no clone that began with it.
+    """Raises Corrupt if an object lies in another folder, and the pool is not a clone that began with this object.
 
-    PlanAgain if the source keeps nothing for the clone any more, as after other work took its last such object;
-    Unavailable.
+    Raises PlanAgain if the source keeps nothing for the clone any more, because other work has rewritten the
+    last of these objects; Unavailable.
     """
     elsewhere = sorted({id for id in objects if home_of(id)})
     if not elsewhere:

@@ -46,9 +46,10 @@ class Pool(Journaled):
     """
 
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
-        """Returns a branch to write to.  Raises NotFound.
+        """Returns a branch to write to. Raises NotFound.
 
-        A branch of a sub-pool is returned only with `to_delete`; otherwise raises InvalidInput.
+        A branch of a sub-pool can only be used to delete; for it, `to_delete` must be true, otherwise
+        InvalidInput is raised.
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
@@ -75,8 +76,7 @@ class Pool(Journaled):
         return self._view(loaded, branch, on_missing=on_missing)
 
     def at_branch(self, name: str = MAIN) -> View:
-        """The newest revision of the branch with this name; unlike `at`, it accepts nothing else.  Raises
-        NotFound."""
+        """The newest revision of a branch. Unlike `at`, it takes the name of a branch only. Raises NotFound."""
         return self._view(self._loaded(name), name, on_missing=FAIL)
 
     def at_version(self, version: int, *, branch: str = MAIN) -> View:
@@ -133,14 +133,16 @@ class Pool(Journaled):
         self._check_whole(view)
 
     def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
-        """A lease for a reader of a version; it lives for `ttl` seconds, default: the pool's `lease.ttl`."""
+        """A lease for a reader of a version. It lives for `ttl` seconds; by default for the pool's
+        `lease.ttl`."""
         context = self.context
         ttl = self.settings["lease.ttl"] if ttl is None else ttl
         note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
         return HeldLease(self.store, self.config.id, context.ids.new(), note)
 
     def _check_whole(self, view: View) -> None:
-        """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
+        """Raises ObjectVacuumed if a vacuum may take objects of the view, because it began before the lease was
+        there."""
         # a vacuum that begins from here on finds the lease; one that began before is in the newest state, and so is
         # a drop, which `warn` does not excuse
         view.check_whole(() if view.on_missing == WARN else None)
@@ -191,7 +193,7 @@ class Pool(Journaled):
         return tags.tags(self)
 
     def tag_costs(self) -> dict[str, int]:
-        """By name of each live tag: the bytes of objects that only this tag keeps."""
+        """For each live tag, by name: the bytes of objects that only this tag keeps."""
         return tags.costs(self)
 
     def split(self, *, at: Sequence[Any] = (), into: int | None = None) -> SplitResult:

@@ -41,11 +41,11 @@ class PoolRange:
     """The keys from `low` (inclusive) to `high` (exclusive), None for an open end, and the figures of a branch
     there.
 
-    A bound is a value, or a list of values if the key has several fields.  `records` and `size` (bytes) count a
-    straddling object with an equal share in each of its ranges.  `objects`: how many overlap the range;
-    `straddling`: how many of them lie in other ranges too.  `depth`: the most objects that overlap at a key;
-    `runs`: how many sorted files a reader of the whole range merges.  `compacted`: when compaction last wrote
-    an object there; None: never.
+    A bound is a value, or a list of values if the key has several fields.  An object in several ranges (a
+    straddling one) adds an equal share to the `records` and the `size` (bytes) of each.  `objects`: how many
+    overlap the range; `straddling`: how many of them lie in other ranges too.  `depth`: the most objects that
+    overlap at a key; `runs`: how many sorted files a reader of the whole range merges.  `compacted`: when
+    compaction last wrote an object there; None: never.
     """
 
     low: object
@@ -111,14 +111,14 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
 
 
 def split(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
-    """Adds those of the points that the pool does not have."""
+    """Adds to the pool those of the points that it does not have."""
     has = set(view.points)
     new = tuple(point for point in points if point not in has)
     return _committed(pool, view, Split, new, f"split at {counted(len(new), 'key')}")
 
 
 def unsplit(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
-    """Removes those of the points that the pool has."""
+    """Removes from the pool those of the points that it has."""
     named = set(points)
     old = tuple(point for point in view.points if point in named)
     return _committed(pool, view, Join, old, f"join ranges at {counted(len(old), 'key')}")

@@ -38,10 +38,10 @@ from log_lake.settings import Settings
 from log_lake.workers import Exchanging, Here, SortedPiece, Worker, Workers, exchange
 
 REKEY = "rekey"
-"""The reason that its leases state; `lake fsck` recognizes by it a folder that is being filled."""
+"""The reason that its leases give. By it `lake fsck` recognizes a folder that is just being filled."""
 
 UNIT_BYTES = 64 << 20
-"""About how many stored bytes one task reads."""
+"""How many stored bytes one task reads, about."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Rekeyed:
 
 @dataclass(frozen=True)
 class RekeyBulk(Bulk):
-    """A bulk import of the records that plans read from the pool with this id."""
+    """A bulk import whose records come from another pool; `source` is that pool's id."""
 
     source: str
 
@@ -77,10 +77,8 @@ class RekeyBulk(Bulk):
 
 
 def keyed(table: pa.Table, config: PoolConfig) -> pa.Table:
-    """Records of another pool with the fields of this pool's key as a load makes them, at the declared types.
-
-    Raises InvalidInput for a value that does not fit a key.
-    """
+    """Returns records of another pool with the key fields of this pool, in the types that a load would give
+    them."""
     names = config.key.names
     types = Settings(config.settings).declared
     declared = {name: types[name] for name in names if name in types}
@@ -109,10 +107,10 @@ def rekey(
 ) -> Rekeyed:
     """Makes a pool with another key from the readable records of a pool at a revision, `$nokey` included.
 
-    It has the settings of the old pool, and its kind unless `kind` says another one.  No record is combined with
-    another: if two have one new key, an upsert pool is refused.  `ranges`: split the new pool into so many.
-    If it fails after records were written, the error names the folder that is left.
-    Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+    It has the settings of the old pool, and its kind unless `kind` says another one.  Records are never
+    combined: if two get the same new key, an upsert pool is refused.  `ranges`: split the new pool into so
+    many. If it fails after records were written, the error names the folder that is left. Raises AlreadyExists,
+    NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
     """
     old = lake.pool(name)
     if old.sub_pool:
@@ -136,7 +134,8 @@ def rekey(
 
 @contextlib.contextmanager
 def names_what_is_left(pool: Pool) -> Iterator[None]:
-    """If the block fails, adds the folder of the unlisted pool to the error, if the store has it."""
+    """If the block fails, and the folder of the unlisted pool is on the store, adds the folder's name to the
+    error."""
     try:
         yield
     except LakeError as error:
@@ -164,7 +163,8 @@ def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: 
 
 
 def _check_key(key: PoolKey, views: Sequence[View]) -> None:
-    """Raises InvalidInput if no record can have a field of the key, or if a field has no order."""
+    """Raises InvalidInput if no record has a field of the key, or if the values of such a field have no
+    order."""
     names = {name for view in views for name in view.schema.names}
     for field in key.names if names else ():
         if not may_have_key(field, names):

@@ -51,7 +51,8 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
 def key_classes_with(
     revision: Revision, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
 ) -> dict[str, str]:
-    """The class of each key field, from the pool, or else from new objects and their schemas."""
+    """Returns the class of each key field: from the pool's records, or if there are none from the new objects and
+    their schemas."""
     keyed = {added.schema for added in objects if not added.sub_pool}
     fields = [
         schema.field(name)

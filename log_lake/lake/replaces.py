@@ -28,7 +28,8 @@ class PendingReplace:
     """A replace that is not committed yet: the load of the new records, and the range and condition that they
     replace.
 
-    `waiting`: a range as text whose class only the new records can show; None if `spec` is settled.
+    `waiting`: a range as text, if only the new records can show the class of its bounds; None if `spec` has the
+    range.
     """
 
     load: PendingLoad
@@ -59,8 +60,8 @@ def begin_replace(
     """Begins a load with the range that it replaces, or returns the first result under the token; `brought` are
     fields of the new records.
 
-    If only the new records can show the class of a range's values, the range stays text until then.  With
-    `narrow` the condition narrows the range.
+    If only the new records can show the class of the range's bounds, these stay text until the records are
+    read.  With `narrow` the condition narrows the range.
     """
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):

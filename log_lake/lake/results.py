@@ -31,7 +31,7 @@ class LoadResult:
 
     `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is
     the bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`:
-    what was detected in the files.  `overtaken`: a reason for each replace that hides records of the load.
+    what was detected in the files.  `overtaken`: a text for each replace that hides records of the load.
     `changes`: the changes of fields, in lines, compared with the version on which the load began; `retyped`:
     the number of fields that have another type now.  `removed`: the records that a replace removed; None if
     that is not known, or if the load replaced nothing; an upper bound unless `removed_is_exact`.
@@ -60,8 +60,9 @@ class PendingLoad:
 
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of
-    objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are
-    the pool's split points, as encoded keys: runs that were sorted on disk are cut there, and with `bulk` all runs.
+    objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are the
+    pool's split points, as encoded keys. Runs that were sorted on disk are cut at them; with `bulk`, all runs
+    are.
     """
 
     origin: Origin
@@ -126,7 +127,7 @@ def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
 
 
 def check_keyed(objects: Iterable[AddObject], verb: str, key: PoolKey) -> None:
-    """Raises InvalidInput if a record has no key, because no reader of the pool would see it."""
+    """Raises InvalidInput if a record of the objects has no key, because no reader of the pool would see it."""
     if lost := sum(one.records for one in objects if one.sub_pool == NOKEY):
         raise InvalidInput(
             f"{verb}: {counted(lost, 'record')} would have no key; nothing was changed. The key is "

@@ -118,7 +118,8 @@ def _revert(branch: Line, revision: str, *, message: str, maintenance: bool) -> 
 
 
 def _quoted(branch: Line) -> str:
-    """Returns what the branch holds, if its sums tell; it is committed, so no failure may follow."""
+    """Returns what the branch holds now, by its stored sums; "" if they are missing. It must not fail, because the
+    revert is committed."""
     if branch.has_sums:
         with contextlib.suppress(LakeError):
             return quoted_content(branch.revision(recent=True))
@@ -126,7 +127,8 @@ def _quoted(branch: Line) -> str:
 
 
 def _check_there(branch: Line, actions: Sequence[Action]) -> None:
-    """Raises ObjectMissing if an object that would be referred to again is not on the store; opens each of them."""
+    """Raises ObjectMissing if an object to which the branch would refer again is not on the store; opens each such
+    object."""
     put = (action for action in actions if isinstance(action, PutReference))
     ids = sorted({action.object for action in put if not action.data})
     list(branch.history.journal.read_all(partial(_open, branch), ids))
@@ -142,7 +144,7 @@ def _open(branch: Line, id: str) -> None:
 
 
 def _found(history: History, revision: str) -> tuple[int, str]:
-    """The version, and the transaction id if that was given."""
+    """Returns the version that a revision names, and the transaction's id if it is one."""
     require_text(revision, "revision", example="'12', or the id of a transaction")
     if revision.isascii() and revision.isdigit() and int(revision) > 0:
         return int(revision), ""

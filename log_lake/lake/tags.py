@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 TagAt = Callable[[], tuple[LoadedState[PoolState], str]]
 
 CHUNK = 10_000
-"""Objects that one transaction puts onto the list of removed objects: about 300 KB of ids."""
+"""How many objects one transaction puts onto the list of removed objects; their ids take about 300 KB."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ def set_tag_on(
     expires: float | None,
     new_id: Callable[[], str] | None = None,
 ) -> TagResult:
-    """Gives a name to the state and branch that `resolve` returns; it is called again if planning begins again.
-
-    `new_id` gives the id of each transaction that is tried.
-    """
+    """Gives a name to the state and branch that `resolve` returns; calls it again if the pool has changed
+    meanwhile."""
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
@@ -72,7 +70,7 @@ def set_tag_on(
 
 
 def keep_for(pool: Journaled, name: str, resolve: TagAt, *, reason: str) -> TagResult:
-    """Gives the state and branch of `resolve` the name of a tag that the lake sets itself, for a clone."""
+    """Sets a tag of the lake's own, for a clone, on the state and branch that `resolve` returns."""
     ids = pool.context.ids
     return planned(lambda: _set(pool, name, *resolve(), id=ids.new(), reason=reason, expires=None))
 
@@ -128,7 +126,7 @@ def delete_tag(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
 
 
 def let_go(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
-    """Deletes a tag, also one that the lake sets itself."""
+    """Deletes a tag, even one that the lake itself has set."""
     return planned(lambda: _delete(pool, name, chunk))
 
 
@@ -152,8 +150,8 @@ def _discard(chunk: list[tuple[str, int]]) -> Discard:
 def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
     """Returns the objects, with their sizes, to put onto the list of removed objects once the tag is gone.
 
-    No branch has them, and the list lacks them, or has them from before the branch was deleted: later versions
-    of the branch need them.  Other tags may keep some of them; the planner of a vacuum subtracts these.
+    No branch refers to them. They are not on the list, or they came onto it before the branch was deleted, when
+    the branch still needed them.  Other tags may keep some of them; the planner of a vacuum subtracts these.
     """
     try:
         objects = _objects(branch_of(pool.history.load_version(tag.version).state, tag.branch))

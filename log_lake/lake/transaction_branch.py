@@ -28,9 +28,9 @@ def has_writes(child: BranchState) -> bool:
 
 
 def end_committed(pool: Pool) -> None:
-    """Removes the branches of transactions that are merged, but whose processes died before they removed them.
+    """Removes the branches of transactions that were merged, if their processes died before they removed them.
 
-    Such a branch accepts no more writes, so upkeep of all branches could not continue.  Raises what
+    Such a branch accepts no writes, so work that changes all branches of a pool could not go on. Raises what
     `end_branch` raises.
     """
     for name, branch in sorted(pool.history.load_open().state.branches.items()):
@@ -65,11 +65,11 @@ def end_branch(pool: Pool, name: str) -> None:
 
 
 def _since(snapshot: Snapshot, over: str) -> Iterable[Reference]:
-    """Returns references that include all whose objects were written since the transaction began.
+    """Returns references among which are all whose objects were written since the transaction began.
 
-    Its loads wrote some, and rewritings of its branch, such as an erasure, others.  The fixed parts of a
-    snapshot are skipped if their newest id shows that they are older; otherwise all their references are
-    returned.
+    Loads of the transaction wrote such objects, and so did rewritings of its branch, such as an erasure. A
+    fixed part of the snapshot is skipped if its newest id shows that the part is older; otherwise all of its
+    references are returned.
     """
     fixed = max(snapshot.checkpoint.newest, snapshot.folded.newest)
     return snapshot.all() if fixed > first_id(id_seconds(over) - SLACK) else snapshot.added.values()

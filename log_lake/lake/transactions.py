@@ -84,9 +84,9 @@ class TransactionResult:
 
 
 class PoolsTransaction:
-    """A transaction over pools of a lake, by its id; any number of processes may write in it.
+    """A transaction over pools of a lake, known by its id; any number of processes may write in it.
 
-    As a context it is committed at the end of the block, and aborted if the block fails.
+    In a `with` statement it is committed at the end of the block, and aborted if the block fails.
     """
 
     def __init__(self, lake: HasPools, id: str) -> None:
@@ -122,10 +122,8 @@ class PoolsTransaction:
         return pool.branch(self.branch)
 
     def at(self, name: str, *, into: str = MAIN) -> View:
-        """A pool as this transaction sees it; one that it does not write to is read at its newest version.
-
-        Raises NotFound, Unavailable.
-        """
+        """A pool as this transaction sees it. If the transaction has not written to the pool, it is read at its
+        newest version."""
         pool = self._lake.pool(name)
         return pool.at_branch(self.revision(pool, into=into))
 
@@ -137,7 +135,8 @@ class PoolsTransaction:
         return self.branch if self.branch in pool.history.load_open().state.branches else into
 
     def check_open(self) -> None:
-        """Raises NotFound if it is unknown or was ended, Conflict if its commit or its end has begun."""
+        """Raises NotFound if the transaction is unknown or was ended, Conflict if a process has begun to commit or
+        end it."""
         objects = self._decisions.listed(self.id)
         if naming.BEGUN not in objects.objects:
             raise NotFound(f"transaction {self.id} does not exist, or was ended; begin another one")
@@ -201,7 +200,8 @@ class PoolsTransaction:
         return self.result
 
     def _decided(self, listed: ListedTransaction, begun: Begun) -> Decision | TransactionResult:
-        """Returns the decision, which this process makes if it can; or the first commit of the token.
+        """Returns the decision, which this process makes if there is none; or the result of an earlier commit with
+        the same token.
 
         If a pool refuses, aborts the transaction and raises what the pool raised.
         """
@@ -318,8 +318,8 @@ class PoolsTransaction:
         return versions
 
     def _settled_in(self, pool: Pool, prepared: int) -> int:
-        """Returns the version in which another process settled a pool; that of the pending entry if it is
-        purged."""
+        """Returns the version in which another process settled a pool; if that entry is purged, the version of the
+        pending entry."""
         with contextlib.suppress(LakeError):
             for version, transaction in pool.history.read_transactions():
                 if version <= prepared:
@@ -331,10 +331,8 @@ class PoolsTransaction:
     # --- the end
 
     def abort(self) -> None:
-        """Ends the transaction: none of its writes is ever visible.  If it was ended before, removes its remains.
-
-        Raises Conflict if it is committed, OutcomeUnknown, Unavailable.
-        """
+        """Ends the transaction, so that none of its writes is ever visible. If that was done before, removes what
+        is left of it."""
         listed = self._decisions.listed(self.id)
         if not listed.objects:
             for config in self._lake.catalog.load().state.pools.values():
@@ -347,10 +345,11 @@ class PoolsTransaction:
         self.end(self._decisions.listed(self.id))
 
     def end(self, listed: ListedTransaction) -> None:
-        """Called after the decision: settles what is pending, and removes the branches.
+        """Ends the transaction in all pools, after its decision: settles what is pending, and removes the
+        branches.
 
         The objects of an aborted transaction are deleted too, if all pools were cleaned: no journal needs them.
-        Failures are logged: `clean`, or a process that finds the rest, completes it.
+        Failures are logged; `clean`, or a process that finds the rest, completes the work.
         """
         decision = self._decisions.get(self.id)
         if decision is not None:
@@ -371,10 +370,10 @@ class PoolsTransaction:
                 self.forget({pool.config.id for pool in pools})
 
     def forget(self, ended: Set[str]) -> bool:
-        """Deletes the objects, unless a pool that joined and is not in `ended` may still have a branch.  Returns
-        whether it did.
+        """Deletes the transaction's objects, unless a pool that joined and is not in `ended` may still have its
+        branch. Returns whether it did.
 
-        Such a pool joined just now, or was dropped: once it is restored, `clean` finds the branch by these
+        Such a pool joined just now, or was dropped. If it is restored, `clean` finds its branch by these
         objects.
         """
         listed = self._decisions.listed(self.id)
@@ -396,7 +395,7 @@ class PoolsTransaction:
         return self._decisions.joined(self.id, pool.config.id) or JoinedPool()
 
     def _keep_lease(self, *, always: bool = False) -> None:
-        """Writes the lease of the commit, unless that was done a short time ago."""
+        """Writes the lease of the commit again, unless that was done a short time ago and `always` is false."""
         now = self._lake.context.now()
         if always or abs(now - self._renewed) > TTL / 4:
             self._decisions.keep_lease(self.id, CommitLease(self._lake.context.author))
@@ -426,6 +425,7 @@ def _branch_of(pool: Pool, name: str) -> tuple[PoolState, BranchState]:
 
 
 def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
-    """The versions of the first commit of a transaction's token, by the names of the pools that know it."""
+    """Returns the versions of the first commit that used a transaction's token, by the names of the pools that
+    know it."""
     first = {pool.name: pool.history.load_open().state.tokens.get(f"{TOKEN}{token}") for pool in pools}
     return {name: one.version for name, one in first.items() if one is not None}

@@ -43,11 +43,12 @@ log = logging.getLogger(__name__)
 
 
 FAIL, WARN = "fail", "warn"
-"""What a view does if a vacuum took an object of it: raise ObjectVacuumed; leave it out and log a warning."""
+"""What a view does if a vacuum took an object of it: it raises ObjectVacuumed, or it leaves the object out and
+logs a warning."""
 
 
 def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] | None) -> Sequence[Reference]:
-    """The references that `only` names by object and low bound; all if it is None."""
+    """Returns those of the references whose object and low bound are in `only`; all if `only` is None."""
     names = only if only is None or isinstance(only, AbstractSet) else set(only)
     return [r for r in references if names is None or (r.object, r.low) in names]
 
@@ -82,9 +83,9 @@ class View(Revision):
         keep: Collection[str] = (),
         ranges: Sequence[KeyRange] | None = None,
     ) -> ScanPlan:
-        """Returns the plan of a scan; if `ranges` are given, of all of them together.
+        """Plans a scan of the range; if `ranges` are given, of all of them.
 
-        With columns of `hidden.ROW` in `keep`, the plan also has the records' own types (`plan_scan`).
+        `keep`: columns of `hidden.ROW`, with which the plan also has the records' own types (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
@@ -171,11 +172,10 @@ class View(Revision):
         yield from side_by_side(reads, at_once=jobs, most_bytes=plan.limits.buffer_bytes)
 
     def check_whole(self, references: Iterable[Reference] | None = None) -> None:
-        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all
-        references.
+        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references (None: of all
+        references).
 
-        Raises NotFound if the pool was dropped, after which the vacuum of dropped pools may have begun;
-        Unavailable.
+        Raises NotFound if the pool was dropped, because a vacuum of dropped pools may have begun; Unavailable.
         """
         if self.history is None:
             return
@@ -203,7 +203,7 @@ class View(Revision):
 
     @contextmanager
     def absence_explained(self) -> Iterator[None]:
-        """Raises ObjectVacuumed in place of ObjectMissing if a vacuum took the object."""
+        """Inside the block, an ObjectMissing is turned into ObjectVacuumed if a vacuum took the object."""
         try:
             yield
         except ObjectMissing as error:
@@ -263,10 +263,8 @@ class View(Revision):
         return pa.RecordBatchReader.from_batches(result_schema(plan), batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """All records as a capsule of Arrow's C stream interface, by which polars, DuckDB, pandas and pyarrow read.
-
-        Raises what `to_reader` raises.  Source: Arrow's PyCapsule protocol.
-        """
+        """Returns all records as a capsule of Arrow's C stream interface, through which polars, DuckDB, pandas and
+        pyarrow read a view."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def get(self, values: Value | list[Value]) -> pa.Table:
@@ -287,8 +285,8 @@ class View(Revision):
     def content(self, *, jobs: int = 1) -> ContentSum:
         """The number of records and their content sum: equal for views that hold the same records.
 
-        Reads nothing if the stored sums say it (`stored_content`).  Otherwise it reads all records, `jobs` parts of
-        the keys at the same time.  Raises what `scan` raises.
+        Reads no object if the stored sums suffice (`stored_content`).  Otherwise it reads all records, `jobs`
+        parts of the keys at the same time.  Raises what `scan` raises.
         """
         if (stored := self.stored_content()) is not None:
             return stored
@@ -313,10 +311,10 @@ class View(Revision):
     def split(
         self, key_range: KeyRange, *, pieces: int, only: Collection[tuple[str, bytes]] | None = None
     ) -> list[KeyRange]:
-        """The range, divided into at most `pieces` neighbouring ranges with about equal bytes.
+        """Divides the range into at most `pieces` neighbouring ranges with about equal bytes.
 
-        `only`: bytes of these references (object and low bound), None: of all.  Raises ObjectVacuumed,
-        ObjectMissing, Corrupt, Unavailable.
+        `only`: counts only the bytes of these references (object and low bound); None: of all. Raises
+        ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
         references = self._without_vacuumed(among(self.references_in(key_range), only))
         with self.absence_explained():

@@ -2,11 +2,12 @@
 
 A check costs one read for the list of pools, and one for each pool, in parallel.  If many pools are watched, it
 is cheaper to list activity notes (`history.activity`) and to read only the pools that were written to lately.
-Notes are hints, so every pool is read each `ALL` seconds; then one listing for each shows whether entries were
-purged unseen, or the pool was rebuilt.
+Notes are hints, so every pool is read once in `ALL` seconds; then one listing for each shows whether entries
+were purged unseen, or the pool was rebuilt.
 
 A position is the last entry of a pool that was seen.  It names the pool by its id, so a pool that was dropped
-and created again has a position of its own.  A pool that does not exist yet has the position 0 of no pool.
+and created again has a position of its own.  The position of a pool that does not exist yet has no id, and the
+version 0.
 
     positions = begin(lake, ["flights"])
     watcher = Watcher(lake)
@@ -39,7 +40,7 @@ ALL = 3_600.0
 """Seconds after which every pool is read again, whatever its activity note says."""
 
 READERS = 16
-"""Pools that are read at the same time."""
+"""How many pools are read at the same time."""
 
 MAX_ENTRIES = 1_000
 """The most entries of a pool that one look reads; the next look continues."""
@@ -84,7 +85,8 @@ def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
 
 
 class Watcher:
-    """Checks pools repeatedly; it remembers from the last call which pools it has read to their end.
+    """Looks at pools again and again. It remembers which of them it has read to their end, and reads only the
+    others.
 
     Every `all_each` seconds it reads all of them.
     """
@@ -114,7 +116,8 @@ class Watcher:
         since = min(self._looked, now)  # a clock that was set back makes new notes look old
 
         def is_at_end(name: str) -> bool:
-            """Whether the position is the pool's end, as it was seen at the last look."""
+            """Whether the position was the pool's end at the last look, and its activity note shows no write
+            since."""
             at = positions[name]
             same_pool = name in pools and pools[name].config.id == at.pool_id
             return same_pool and self._ends.get(name) == at and is_quiet(notes, at.pool_id, since=since)

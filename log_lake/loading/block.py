@@ -22,8 +22,8 @@ from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.expansion import Expansion
 
 WIDE = 1_000
-"""From this many fields on, columns cost more than values: a chunk of a column costs as much as 1,000
-values."""
+"""From this many fields on, columns cost more than values. For a reader, a chunk of a column costs as much as
+1,000 values."""
 
 MAX_CELLS = 1 << 24
 """The most values of the records that are in memory at once.  An absent field counts as a value: Arrow makes a
@@ -52,14 +52,14 @@ class ReadLimits:
     """Values of a CSV file that are kept on disk, packed; a file with more is read twice (decision 50)."""
 
     csv_record: int = 64 << 20
-    """The longest record of CSV.  Without this limit, a quote that is never closed would fill the memory."""
+    """The longest record of CSV. A quote that is never closed would otherwise fill the memory."""
 
     first_json: int = 64 << 10
-    """The first piece of a file of JSON records, which shows its fields (decision 50)."""
+    """The size of the first piece of a file of JSON records, whose records show its fields (decision 50)."""
 
     record_values: int = MAX_CELLS
-    """Values of a JSON record, or of records that Arrow reads at once.  An absent field counts as a value, because
-    Arrow makes a column for every name."""
+    """The most values of a JSON record, or of the records that Arrow reads at once. An absent field counts as a
+    value, because Arrow makes a column for every name."""
 
 
 READ_LIMITS = ReadLimits()
@@ -97,8 +97,8 @@ REJECTED_SCHEMA = pa.schema(
 )
 
 Locate = Callable[[int], tuple[int, bytes | None]]
-"""A function that returns, for a row of a block's table, the record's line and its text (None if it has
-none)."""
+"""A function that gets the number of a row in a block's table, and returns the record's line and its text (None if
+it has none)."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Block:
     """Some records of one file, in its order.
 
     `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records,
-    null for a record that was changed while it was read; it is None if the file has no types of its own.
+    null for a record that was changed while it was read. It is None if the format has no types of its own.
     `faults` has, for each row with a value that no type can hold, the reason.  The table has null there, and
     `raws` has the text of some of these records.  `checked`: every record is within the limits, and `table`
     already has the columns of `rows`.
@@ -122,7 +122,7 @@ class Block:
 
 
 def silent(*_: object) -> None:
-    """Ignores progress and messages."""
+    """Does nothing; for callers who want neither progress nor messages."""
 
 
 @dataclass
@@ -159,11 +159,12 @@ class Reading:
     contract: Contract | None = None
     """The fields that the pool's records may have; None if they may have any."""
     taken: frozenset[str] = frozenset()
-    """Declared fields whose types come from the contract: the text of CSV may write their integers as 2.0."""
+    """Declared fields whose types come from the contract, not from a user. So CSV may write their integers
+    as 2.0."""
     lost: LostValues = field(default_factory=LostValues)
-    """What the contract left out of the file's records."""
+    """Counts what the contract left out of the file's records."""
     keeps_rows: bool = False
-    """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
+    """Whether the pool's objects keep each record in its original form too (`hidden.ROW`)."""
 
     def function(self, name: str) -> str:
         """The pool's aggregate function for the field; "" if the field has none."""
@@ -187,7 +188,7 @@ class Reading:
             return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
 
     def unreadable(self, line: int, reason: str) -> NoReturn:
-        """Raises InvalidInput for a damaged file: it shows no single records that could be quarantined."""
+        """Raises InvalidInput for a damaged file, in which no single records can be found to be quarantined."""
         where = f", line {line}" if line else ""
         one_line = " ".join(line.strip() for line in reason.splitlines())  # Arrow's have several
         raise InvalidInput(f"{self.file}{where}: {one_line}")

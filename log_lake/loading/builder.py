@@ -53,15 +53,15 @@ log = logging.getLogger(__name__)
 
 _ALIKE_BYTES = 64 << 20
 _MOST_ALIKE = 100
-"""The bytes, and the number, of small blocks with one schema that are gathered to be processed together."""
+"""How many small blocks with one schema are gathered, at most, to be processed together."""
 
 
 @dataclass
 class ObjectBuilder:
-    """Writes the objects of a load.  Call `add` for each block, then `finish`.
+    """Writes the objects of a load. Call `add` for each block, then `finish`.
 
-    `inline`: if objects have at most this many bytes together, they are not written as files; their actions
-    hold their bytes.
+    `inline`: if all objects together have at most this many bytes, they are not written to the store; their
+    actions hold their bytes.
     """
 
     store: Store
@@ -253,12 +253,12 @@ class ObjectBuilder:
         self.written += [replace(written[0], misfits=summed(misfits)), *written[1:]]
 
     def _ready(self, sub_pool: str, tables: list[pa.Table]) -> pa.Table:
-        """One table of all records, in the form that the pool stores."""
+        """Joins tables to one, in the form in which the pool stores records."""
         key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
         return prepared(self._united(tables, key), rule, key)
 
     def _united(self, tables: list[pa.Table], key: PoolKey) -> pa.Table:
-        """One table of all records.  Raises InvalidInput if their keys have no common order."""
+        """Joins tables to one. Raises InvalidInput if their keys have no common order."""
         schema = unite_schemas(t.schema for t in tables)
         check_names(schema.names)
         table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
@@ -275,7 +275,7 @@ class ObjectBuilder:
 
 
 def _no_order(name: str, column: pa.ChunkedArray) -> str:
-    """Why the values of a key field, as typed JSON, have no common type."""
+    """Returns why the values of a key field, which are typed JSON, have no common type."""
     values = [value_of(text) for text in column.drop_null().to_pylist()]
     advice = f"declare its type (lake set POOL type.{name}="
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
@@ -319,11 +319,7 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
-    """The records with the key, and those without.
-
-    A record has the key if the leading key field exists and is not null.  Further key fields may be null; null
-    sorts first.
-    """
+    """Returns the records that have the key, and those that lack it."""
     if not key.fields:
         return table, table.slice(0, 0)
     leading = table.schema.get_field_index(key.names[0])

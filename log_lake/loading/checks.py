@@ -30,10 +30,11 @@ from log_lake.loading.typed_records import shown_record
 from log_lake.objects.storable import ALWAYS_STORABLE, unstorable
 
 MAX_KEY_BYTES = 32_768
-"""Bytes of one text or binary value of a record's key.  The journal and every object's footer hold keys."""
+"""The most bytes of one text or binary value of a record's key. The journal and every object's footer hold
+keys."""
 
 MAX_VALUE_BYTES = 16 << 20
-"""Bytes of one text or binary value, or of one value kept as JSON."""
+"""The most bytes of one text or binary value, or of one value that is kept as JSON."""
 
 
 def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
@@ -88,7 +89,7 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
 def _sound(
     table: pa.Table, wrong: Faults, reading: Reading
 ) -> tuple[pa.Table, Faults, npt.NDArray[np.bool_]]:
-    """Returns the records that stay, all faults by row of `table`, and which of the records that stay were
+    """Returns the records that stay, all faults by row of `table`, and for each record that stays whether it was
     changed.
 
     The pool's contract examines only records that have no other fault.
@@ -115,7 +116,8 @@ def _good(wrong: Faults, rows: int) -> pa.Array:
 
 
 def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
-    """Returns the table.  A combined field whose values were all bad gets the null type."""
+    """Returns the table. An aggregated field that lost all its values, because they were bad, gets the null
+    type."""
     for index, field in enumerate(table.schema):
         if reading.function(field.name) and table.column(index).null_count == table.num_rows:
             table = table.set_column(index, field.name, pa.nulls(table.num_rows))

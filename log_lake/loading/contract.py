@@ -42,8 +42,8 @@ LostValues = Counter[str]
 """By the path of a field: from how many records the field, or a value in it, was left out."""
 
 _Misfit = Callable[[str, str], None]
-"""A function that is called with the path of a part of a value that does not fit, and the reason.  Under `freeze`
-it raises."""
+"""A function that gets the path of a part that does not fit, and the reason. Under `freeze` it raises; under
+`discard` it counts."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Contract:
 
     @property
     def key_fields(self) -> dict[str, pa.Field]:
-        """The fields of the key.  A reader of JSON reads their values as their types, so each value is judged by
-        itself."""
+        """The fields of the key. The JSON reader reads their values in their types, so that one bad value does not
+        change the column."""
         return {name: field for name, field in self.scalars.items() if name in self.key}
 
     @property
     def scalars(self) -> dict[str, pa.Field]:
-        """The fields with values that one text can hold; a CSV reader reads these in the pool's types."""
+        """The fields whose values can be written as one text; a CSV reader reads these in the pool's types."""
         return {
             name: target
             for name, target in self._known.items()
@@ -111,8 +111,8 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """Returns the bad records: rows in which a value does not fit the field `name`.  If values of other fields
-        do not fit, they count as `lost`."""
+        """Returns the rows that are bad because a value does not fit the field `name`. If other fields lack values
+        for that reason, these count as `lost`."""
         if name not in self._known or not faults:
             return faults
         if self.policy == DISCARD and name not in self.key:
@@ -125,8 +125,8 @@ class Contract:
         return target is not None and _is_same(target, field)
 
     def _said(self, why: str) -> str:
-        """Adds to a fault the setting that makes it one, and the value of the setting that would accept the
-        record."""
+        """Returns the fault with two additions: the setting that makes it one, and the value of it that would
+        accept the record."""
         accepts = "; schema=evolve accepts it" if self.policy == FREEZE else ""
         return f"{why} (schema={self.policy}{accepts})"
 
@@ -142,8 +142,8 @@ class Contract:
     def _fitted(
         self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: LostValues, *, first: bool
     ) -> tuple[pa.ChunkedArray, Faults]:
-        """Returns the column in the type of the pool's field, with null where a value does not fit, and the reason
-        by row."""
+        """Returns the column in the type of the pool's field, with null for each value that does not fit, and the
+        reasons by row."""
         if pa.types.is_nested(target.type):
             return self._nested(column, field, _typed_by(target, field), lost)
         if is_json(field) and pa.types.is_integer(target.type):  # 2.0 is an integer beside a text too

@@ -1,7 +1,7 @@
-"""The format of a CSV file: the settings `csv.*`, checked against each other.
+"""How a CSV file is written: the settings `csv.*`, checked against each other.
 
-Each character has one meaning, and so has each word; otherwise values would change silently.  An escape equal
-to the quote changes nothing, because a doubled quote always stands for one quote.
+No character and no word may have two meanings; otherwise values would change silently. An escape character that
+equals the quote changes nothing, because a doubled quote always stands for one quote.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """The settings `csv.*` under the same names; "" stands for `auto` or `none`."""
+    """The settings `csv.*` under the same names; "" stands for `auto` and for `none`."""
 
     delimiter: str = ""
     quote: str = '"'

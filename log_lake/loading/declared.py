@@ -3,9 +3,9 @@
 JSON has no times, dates, decimals or bytes.  These are read from strings (`texts.value`); decimals are read
 from numbers too, exactly.  Integers are also read from strings of digits, because protobuf writes 64-bit
 integers that way, and from numbers such as 1.0, which pandas writes.  NaN and the infinities are strings, as a
-scan shows them.  Any other value must be of the declared class and in its range.  CSV has only text, so there
-every class is read from text (`csv_types`).  A type never cuts a value: if it cannot hold the value exactly,
-the value does not fit.  Only doubles take the nearest number.
+scan shows them.  Any other value must be of the declared class and in its range. CSV has only text, so there
+every class is read from text (`csv_types`). No value is cut: if the type cannot hold it exactly, it does not
+fit.  Only doubles take the nearest number.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from log_lake.texts.value import WHOLE, NotReadable, read, show
 
 
 class DoesNotFit(ValueError):
-    """The value does not fit the declared type; the message says why in a few words."""
+    """Raised for a value that does not fit the declared type; the message says why in a few words."""
 
 
 class OtherClass(DoesNotFit):
-    """No value of the column's type can be a value of the declared type."""
+    """Raised if no value of the column's type can be a value of the declared type."""
 
 
 _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
@@ -155,8 +155,8 @@ def fitting_values(
 def _fitting(
     values: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """Returns the values in the declared type, and the reason for each that does not fit, by its number.  It finds
-    those by halving.
+    """Returns the values in the declared type, and why some do not fit, by their number. It finds these by halving
+    the values again and again.
 
     `first`: as in `fitting_values`.
     """

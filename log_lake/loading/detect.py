@@ -2,8 +2,8 @@
 
 `_TABLE` has a row per format.  Formats with a mark in their first bytes (Parquet, ORC, Avro, ZNG, and some that
 the lake does not read) are recognized by it, even if the file's name says otherwise.  ZST has its mark at the
-end of the file; this mark is checked if the file does not begin like text, or if nothing else shows the format.
-For text, the ending of the name decides.  If the ending says nothing, a first `{` or `[` means JSON.
+end of the file. That place is read only if the file does not begin like text, or if nothing else shows the
+format. For text, the ending of the name decides.  If the ending says nothing, a first `{` or `[` means JSON.
 
 The text form of ZNG begins like JSON, except that most field names in it have no quotes.
 
@@ -69,7 +69,7 @@ def _read_json(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]
 
 
 def json_lines(reading: Reading) -> Iterator[Block]:
-    """The records of JSON lines, before `checks`.  Raises InvalidInput."""
+    """Yields the records of JSON lines, not yet examined by `checks`. Raises InvalidInput."""
     return _read_json(reading, only_lines=True)
 
 

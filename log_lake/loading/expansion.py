@@ -1,9 +1,10 @@
 """Limits content that is much larger than its file (decision 152).
 
-Eight megabytes may hold 82 GB: a value that is written once with a count, or a stream of zeros.  Readers work in
-bounded memory, but a load of such a file would not end, and its objects would fill the store.  So the content is
-compared with the file's size: the output of a decompressor, and the decoded columns of columnar formats.  Text
-is compared when it is unpacked; its columns may be larger if its records have different fields.
+A file of eight megabytes may hold 82 GB: by a value that is written once with a count, or by a compressed
+stream of zeros.  Readers work in bounded memory, but a load of such a file would not end, and its objects would
+fill the store.  So the content is compared with the file's size: the output of a decompressor, and the decoded
+columns of columnar formats.  Text is compared when it is unpacked; its columns may be larger if its records
+have different fields.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """The limit: `most` times the file's bytes (`expansion.max`); `free` bytes are always allowed, whatever the
-    file's size.
+    """The limit of a file's content: `most` times the file's bytes (`expansion.max`), but never less than `free`
+    bytes.
 
     `size`: the bytes of the file, known once it is open.
     """

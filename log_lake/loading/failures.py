@@ -12,7 +12,7 @@ import errno
 from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable, words
 
 _WRONG_NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR)
-"""Errors of the system about a name; a retry would meet them again."""
+"""Errors of the operating system that say that a name is wrong; repeating the call would not help."""
 _MISSING = (404, 410)
 """HTTP statuses with which a server says that it has no such file."""
 

@@ -29,8 +29,8 @@ from log_lake.texts.value import NotReadable
 BATCH_ROWS = 16_384
 
 _NO_VALUES = (NotReadable, pa.ArrowException, ValueError, OverflowError)
-"""The exceptions of a value that does not fit its type.  Arrow raises the last two for text that is not UTF-8 and
-for numbers that are too large."""
+"""The exceptions that mean that a value does not fit its type. Arrow raises the last two: for text that is not
+UTF-8, and for numbers that are too large."""
 
 
 def read_avro(reading: Reading) -> Iterator[Block]:
@@ -195,7 +195,7 @@ def _part(form: Form, records: list[Any], rows: list[int]) -> tuple[_Part, list[
 
 
 def _columns(form: Form) -> list[tuple[tuple[str, str], Form]]:
-    """Returns the fields of a record: for each the name on the wire, its own name, and the form."""
+    """Returns for each field of a record the name by which fastavro reads it, its own name, and its form."""
     return [((f"f{at}", name), member) for at, (name, member) in enumerate(form.members)]
 
 

@@ -30,11 +30,12 @@ _HEADER = {
 }
 _MAGIC = b"Obj\x01"
 _RECORD = 64
-"""The least bytes that a decoded record takes; in the file it may take none, because nulls take none."""
+"""How many bytes a decoded record counts for, at least; in the file it may take none, because nulls take
+none."""
 _CHECKSUM = 4
 """Bytes of the CRC-32 after a block of Snappy."""
 _PART = 1 << 20
-"""Bytes that a stream is asked for at a time, because Arrow allocates as much as it is asked for."""
+"""How many bytes a stream is asked for at a time. Arrow allocates as much memory as it is asked for."""
 
 
 class TooLarge(ValueError):
@@ -97,7 +98,7 @@ def open_container(file: BinaryIO) -> AvroFile:
 
 
 class _Recoded(io.RawIOBase):
-    """Joins the parts of a file to a stream."""
+    """The parts of a file, joined to one stream."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts, self._part, self._at = parts, b"", 0
@@ -136,8 +137,8 @@ def _inflated(data: bytes, most: int) -> bytes:
 
 
 def _streams(decompressor: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
-    """Makes a function that unpacks streams which follow one another, as Python's `bz2` and `lzma` do, and ignores
-    what follows the last."""
+    """Makes a function that unpacks streams which follow one another, as Python's `bz2` and `lzma` do; it ignores
+    what follows the last one."""
 
     def unpacked(data: bytes, most: int) -> bytes:
         plain = b""
@@ -187,7 +188,7 @@ _SAID: dict[str, Callable[[bytes], int]] = {
     "snappy": lambda data: _varint(io.BytesIO(data)) or 0,
     "lz4": lambda data: int.from_bytes(data[:4], "little"),
 }
-"""For each codec: reads from a block how many bytes its content has."""
+"""For each codec that states it in a block: a function that reads how many bytes the block's content has."""
 
 _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": lambda data, _: data,
@@ -198,8 +199,8 @@ _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "xz": _streams(lzma.LZMADecompressor),
     "lz4": _of_lz4,
 }
-"""For each codec: unpacks a block.  If the content exceeds the given number of bytes, unpacking stops soon after
-it."""
+"""For each codec: a function that unpacks a block, and stops soon after the content exceeds the given number of
+bytes."""
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:

@@ -73,11 +73,11 @@ class Form:
     is_empty: bool = False
 
     def stored(self, value: Any) -> Any:
-        """Returns the value in the form that Arrow accepts.  Raises NotReadable."""
+        """Converts a value for Arrow. Raises NotReadable."""
         return value if value is None or self.store is None else self.store(value)
 
     def shown(self, value: Any) -> Any:
-        """Returns the value in the form that typed JSON accepts.  Raises NotReadable."""
+        """Converts a value for typed JSON. Raises NotReadable."""
         return None if value is None else self.plain(value)
 
 
@@ -243,8 +243,7 @@ def _array(item: Form) -> Form:
 
 
 def _array_of_nothing(item: Form, name: str) -> Form:
-    """Makes the form of an array whose items take no bytes, such as nulls.  Its count is read, but its items are
-    not.
+    """Makes the form of an array whose items take no bytes, such as nulls. Only their number is read.
 
     A few bytes may state any number of items, and fastavro would make them all in memory.
     """

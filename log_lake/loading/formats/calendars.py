@@ -1,9 +1,10 @@
 """Converts dates and times of the hybrid calendar: Julian up to 4 October 1582, Gregorian from the 15th.
 
-Spark before 3.0 wrote such files.  Later versions do so in their mode LEGACY, and mark the file.  In ORC every
-program marks its files.  A reader that ignores this shifts dates by up to ten days.  The lake has one calendar,
-Gregorian also before 1582, like SQL, Spark and Python.  So a date keeps its year, month and day, and a time also
-its time of day in the writer's zone (decision 141).  `julian_zones.txt` has the offsets of Java's old calendar.
+Spark before 3.0 wrote such files.  Later versions write them in their mode LEGACY, and say so in the file. In
+ORC every program says so in its files.  A reader that ignores this shifts dates by up to ten days.  The lake
+has one calendar, Gregorian also before 1582, like SQL, Spark and Python.  So a date keeps its year, month and
+day, and a time also its time of day in the writer's zone (decision 141).  `julian_zones.txt` has the offsets of
+Java's old calendar.
 """
 
 from __future__ import annotations

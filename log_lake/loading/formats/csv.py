@@ -54,7 +54,7 @@ def read_csv(reading: Reading) -> Iterator[Block]:
 
 
 class _Column:
-    """The types that a column without a declared type may have, after some of its values."""
+    """The types that a column without a declared type may still have, after some of its values were seen."""
 
     def __init__(self, options: CsvOptions, *, numbers: bool = False) -> None:
         """`numbers`: a value that is not a number makes a bad record, and does not change the column's type."""
@@ -89,7 +89,7 @@ class _Column:
         return None if self._numbers or self._spelled or self._decimal_comma else values
 
     def settled(self, name: str) -> _Read:
-        """Returns the field of the column, and how its text is spelled."""
+        """Returns the field of the column, and how its text must be rewritten before it is read."""
         if self._any:
             for respell, kind, narrowing in self._spelled.values():
                 return _Read(pa.field(name, kind or narrowing.kind), respell, declared=self._numbers)
@@ -103,7 +103,8 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Read:
-    """A field, and how to respell its text before it is read; None means that the text is read as it is."""
+    """A field, and how to rewrite a column's text before it is read as the field's type; None: the text is read as
+    it is."""
 
     field: pa.Field
     respell: Respell | None = None
@@ -114,8 +115,8 @@ _READ_BY_ARROW = frozenset({pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), p
 
 
 def _sure_types(read: dict[str, _Read], reading: Reading) -> dict[str, pa.DataType]:
-    """Returns the types of columns whose values were all seen, if Arrow's CSV reader reads them without a
-    change."""
+    """Returns the types of columns whose values were all seen, if Arrow's CSV reader alone can read their text in
+    these types."""
     return {
         name: one.field.type
         for name, one in read.items()

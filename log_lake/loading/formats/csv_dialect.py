@@ -2,8 +2,8 @@
 
 The header decides among `,` `;` tab and `|`.  A delimiter fits if it occurs in the header, and most of the next
 records have as many values.  The comma is taken if it fits, otherwise the only other one that fits.  If two
-others fit, or none, it is the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and
-`.psv` decide outright.  Called by `csv`.
+others fit, or none, it is the comma: a file of one field has no delimiter.  The file endings `.tsv`, `.tab` and
+`.psv` decide without any look at the text.  Called by `csv`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `1` and `1.0` are one double, `true` and `TRUE` one boolean, `2026-01-31 00:00` and `2026-01-31T00:00` one
 moment.  If a column has both, it stays text, because otherwise a scan could not give the two texts back.  If it
-has only one way, its values are read: a double `5` comes back as `5.0`, and no other text of the column means
-the same.
+has only one way, its values are read as their type. A double `5` then comes back as `5.0`, and no other text of
+the column has the same value.
 
 `features` finds the ways in a block; `apart` checks that all blocks together have no two texts for one value.
 Called by `csv_types`.
@@ -35,7 +35,7 @@ _ONE_OF = (
     _FALSE,
 )
 _SMALLEST_PLAIN = 1e-4
-"""The shortest text of a double below this has an exponent."""
+"""A positive double below this is written with an exponent in its shortest text."""
 
 
 def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray) -> set[str]:
@@ -52,7 +52,7 @@ def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray)
 
 
 def apart(ways: set[str]) -> bool:
-    """Whether, with these ways of writing, different texts are always different values."""
+    """Whether two different texts are certainly different values, if the values are written in these ways."""
     if any(len(ways.intersection(one)) > 1 for one in _ONE_OF):
         return False
     for name, patterns in _SHAPES.items():

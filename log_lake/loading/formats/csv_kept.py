@@ -3,9 +3,9 @@
 
 The text of a small file stays in memory.  The values of a larger one go to a spool on disk: each column of a
 block in the type of its values in that block, or as text.  A later block may show that this type is not the
-column's.  For example, a double 5.0 may have been written `5`, which matters if the column becomes text.  Then
-nothing is kept, and the file is read again.  The same happens for a file with a bad record, and for one that
-would take too much of the disk.
+column's, and that texts cannot be restored: a double 5.0 may have been written `5`, which matters if the column
+becomes text. Then nothing is kept, and the file is read again.  The same happens for a file with a bad record,
+and for one that would take too much of the disk.
 
 The spool does not have the raw text of records.  If a record must be shown as it was written, it is found by
 reading the file again.  Called by `csv`.
@@ -136,7 +136,7 @@ class Kept:
 
 
 class _Again:
-    """Reads the bodies of a file again, in order, up to the one that is asked for."""
+    """Reads the bodies of a file again, in order, each up to the one that is asked for."""
 
     def __init__(self, reading: Reading, marks: Sequence[int]) -> None:
         self._reading, self._marks = replace(reading, progress=silent, tell=silent), marks

@@ -1,14 +1,14 @@
-"""Finding the beginning and the end of each record in CSV text.
+"""Finds the beginning and the end of each record in CSV text.
 
-A quote at the beginning of a value opens it, and everything up to the next single quote belongs to it: delimiters,
-line ends, and doubled quotes, which stand for one.  A quote elsewhere is an ordinary character.  An escape makes
-the character behind it ordinary, a line end too; an escape with nothing behind it is a fault of its record.
-Arrow's reader has the same rules, so its n-th record is the n-th one here.  One rule is added: text behind a
-closing quote is a fault of its record, because it shows that a quote is missing.  A comment is a line that begins
-with the comment character outside of a quoted value.
+A quote at the beginning of a value opens it. Everything up to the next single quote belongs to the value:
+delimiters, line ends, and doubled quotes, which stand for one. A quote elsewhere is an ordinary character. An
+escape makes the next character ordinary, even a line end; an escape at the end of the text is a fault of its
+record. Arrow's reader has the same rules, so its n-th record is the n-th one here. One rule is added: text
+after a closing quote is a fault of its record, because it shows that a quote is missing. A comment is a line
+that begins with the comment character outside of a quoted value.
 
-Most text has no quotes, or only those that RFC 4180 allows; `is_regular` finds that out quickly.  Only in other
-text, or to name a record, are records searched one by one.  Called by `csv`.
+Most text has no quotes, or only those that RFC 4180 allows; `is_regular` finds that out quickly. Records are
+searched one by one only in other text, or to name a record. Called by `csv`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Dialect:
 
     @cached_property
     def beside_quotes(self) -> npt.NDArray[np.bool_]:
-        """For each byte: whether it may come before an opening quote or after a closing one."""
+        """For each byte: whether it may stand directly before an opening quote or after a closing one."""
         return np.isin(np.arange(256), [ord(c) for c in self.quote + self.delimiter + "\r\n"])
 
 
@@ -63,11 +63,11 @@ def _class(characters: str) -> bytes:
 
 @dataclass(frozen=True)
 class CsvLine:
-    """The position of a record: its first line (from 1), its first byte, the byte after it, and where the next
-    record begins.
+    """The position of a record: its first line (from 1), its first byte, the byte after its last one, and where
+    the next record begins.
 
-    `fault` describes what is wrong with its quotes or its escape.  `open` is the line of a quote that is never
-    closed, 0 if there is none.  `ended`: the record has a line end.
+    `fault` describes what is wrong with its quotes or its escape. `open` is the line of a quote that is never
+    closed, 0 if there is none. `ended`: the record has a line end.
     """
 
     number: int
@@ -198,14 +198,13 @@ def _ends_inside(data: bytes, dialect: Dialect) -> bool:
 
 
 def _escapes_end(data: bytes, dialect: Dialect) -> bool:
-    """Whether the last character is an escape, or it or the last line end is escaped."""
+    """Whether the last character is an escape character or is escaped, or the last line end is escaped."""
     text = data[:-1] if data[-1:] in (b"\r", b"\n") else data
     return (len(text) - len(text.rstrip(dialect.escape.encode()))) % 2 == 1
 
 
 def _regular_quotes(data: bytes, dialect: Dialect) -> int | None:
-    """Returns how many quotes there are, or None if the meaning of a quote shows only by reading record by
-    record."""
+    """Returns how many quotes there are; None if only reading record by record shows what a quote means."""
     quoted = bool(dialect.quote) and dialect.quote.encode() in data
     if dialect.escape and dialect.escape.encode() in data and (quoted or _escapes_end(data, dialect)):
         return None

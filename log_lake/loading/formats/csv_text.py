@@ -44,7 +44,8 @@ class Body:
 
     @property
     def mark(self) -> int:
-        """A number by which a later reading recognizes the same text: from its length, names, begin and end."""
+        """A number that shows a later reading whether the text is the same: made from its length, names, beginning
+        and end."""
         ends = self.data[:_MARKED] + self.data[-_MARKED:]
         return hash((len(self.data), self.first, tuple(self.names), ends))
 
@@ -54,8 +55,8 @@ class CsvText:
     """The records of a body, as a table of strings.
 
     `body` returns the body's bytes.  `numbers`: for each row of the table, the number of its record in the
-    body, from 0; None means all records, in order.  `values`: columns that were read as another type, from
-    which every text can be restored.
+    body, from 0; None means all records, in order.  `values`: columns that were already read in a type; every
+    text can be restored from them.
     """
 
     table: pa.Table
