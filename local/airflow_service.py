@@ -69,7 +69,11 @@ def settings(
 
 
 def is_healthy(api: AirflowApi) -> bool:
-    """Whether every component reported its health a moment ago, and the API that tasks use answers."""
+    """Whether every component reported its health a moment ago, and the API that tasks use answers.
+
+    Airflow builds that API at the first request, and answers nothing else meanwhile.  So this check asks for
+    it, and the first task need not wait.
+    """
     try:
         api.wake_task_api()
         health = api.health()

@@ -1,4 +1,7 @@
-"""Gets the history of a pool from its configuration, and the configuration from the pool's id."""
+"""Gets the history of a pool from its configuration, and the configuration from the pool's id.
+
+Called by the lake for listed pools, and for pools that are listed no more or not yet: a clone, and its source.
+"""
 
 from __future__ import annotations
 

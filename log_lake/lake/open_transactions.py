@@ -63,7 +63,10 @@ class Cleaned:
 
 def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
     """Returns what `clean` would do, by this machine's clock. Costs one listing, and a read for each open
-    transaction."""
+    transaction.
+
+    Raises Unavailable.
+    """
     decisions, now = Decisions(lake.context.store, lake.context.clock), lake.context.now()
     all = decisions.all()
     decided = [one for one in all if naming.DECISION in one.objects]

@@ -77,8 +77,10 @@ class RekeyBulk(Bulk):
 
 
 def keyed(table: pa.Table, config: PoolConfig) -> pa.Table:
-    """Returns records of another pool with the key fields of this pool, in the types that a load would give
-    them."""
+    """Returns records of another pool with the key fields of this pool, in the types that a load would give them.
+
+    Raises InvalidInput for a value that does not fit a key.
+    """
     names = config.key.names
     types = Settings(config.settings).declared
     declared = {name: types[name] for name in names if name in types}

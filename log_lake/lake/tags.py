@@ -59,7 +59,10 @@ def set_tag_on(
     new_id: Callable[[], str] | None = None,
 ) -> TagResult:
     """Gives a name to the state and branch that `resolve` returns; calls it again if the pool has changed
-    meanwhile."""
+    meanwhile.
+
+    `new_id` gives the id of each transaction that is tried.
+    """
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")

@@ -123,7 +123,10 @@ class PoolsTransaction:
 
     def at(self, name: str, *, into: str = MAIN) -> View:
         """A pool as this transaction sees it. If the transaction has not written to the pool, it is read at its
-        newest version."""
+        newest version.
+
+        Raises NotFound, Unavailable.
+        """
         pool = self._lake.pool(name)
         return pool.at_branch(self.revision(pool, into=into))
 
@@ -332,7 +335,10 @@ class PoolsTransaction:
 
     def abort(self) -> None:
         """Ends the transaction, so that none of its writes is ever visible. If that was done before, removes what
-        is left of it."""
+        is left of it.
+
+        Raises Conflict if it is committed, OutcomeUnknown, Unavailable.
+        """
         listed = self._decisions.listed(self.id)
         if not listed.objects:
             for config in self._lake.catalog.load().state.pools.values():

@@ -264,7 +264,10 @@ class View(Revision):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Returns all records as a capsule of Arrow's C stream interface, through which polars, DuckDB, pandas and
-        pyarrow read a view."""
+        pyarrow read a view.
+
+        Raises what `to_reader` raises.  Source: Arrow's PyCapsule protocol.
+        """
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def get(self, values: Value | list[Value]) -> pa.Table:

@@ -319,7 +319,11 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
 
 
 def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
-    """Returns the records that have the key, and those that lack it."""
+    """Returns the records that have the key, and those that lack it.
+
+    A record has the key if the leading key field exists and is not null.  Further key fields may be null; null
+    sorts first.
+    """
     if not key.fields:
         return table, table.slice(0, 0)
     leading = table.schema.get_field_index(key.names[0])

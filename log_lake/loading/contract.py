@@ -111,8 +111,12 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """Returns the rows that are bad because a value does not fit the field `name`. If other fields lack values
-        for that reason, these count as `lost`."""
+        """Returns the rows that are bad because their value does not fit the field `name`, from `faults`, the rows
+        where it does not.
+
+        Under `discard` there are none, except for a field of the key: the values are left out, and counted in
+        `lost`.
+        """
         if name not in self._known or not faults:
             return faults
         if self.policy == DISCARD and name not in self.key:

@@ -3,9 +3,9 @@
 All code after a load knows a key field only by its exact name.  So a load gives each record a field `user.id`,
 a copy of the value at the path, and the pool stores both (decision 146).  If a record already has a field of
 that exact name, this field counts; the path counts only where that field is missing or null.  A path leads
-through records, maps with text keys, and fields that are JSON.  If a path can be read in several ways, each
-record gets the first value that is not null, the way with the longest first name first (decision 182).  No path
-leads into a list.
+through records, maps with text keys, and fields that are JSON.  A text such as `a.b.c` may be read as several
+paths. Each record gets the first value that is not null; the path with the longest first name comes first
+(decision 182).  No path leads into a list.
 
 Pure.  Called by `checks` for each block of a file, and for tables of a program.
 """
@@ -89,7 +89,7 @@ def cuts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _at(table: pa.Table, name: str) -> Iterator[FieldValues]:
-    """Yields the values at a path, for each way in which it can be divided into names, the longest first name
+    """Yields the values at a path, for each way to divide it into names; the way with the longest first name comes
     first."""
     for head, rest in cuts(name):
         index = table.schema.get_field_index(head)

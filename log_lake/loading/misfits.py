@@ -1,5 +1,5 @@
-"""Counts the values of a load that the pool's fields cannot hold, and for which the load changes the types of
-these fields.
+"""Counts the values of a load that the pool's fields cannot hold, so that the load changes the types of these
+fields.
 
 The builder counts them while it has the records, because the stored result no longer shows which values needed
 the change.
@@ -27,7 +27,7 @@ _BEGINS = (
     (pa.types.is_list, "["),
     (pa.types.is_struct, "{"),
 )
-"""The first characters of typed JSON by the type of the value.  Values of other types begin like records."""
+"""The first characters of typed JSON, by the class of the value. Texts of other classes begin like records."""
 
 
 def misfits(table: pa.Table, fields: pa.Schema) -> dict[str, int | None]:

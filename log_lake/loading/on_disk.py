@@ -34,7 +34,7 @@ MOST_RUNS = 64
 """The most runs that one merge reads.  More runs need smaller pieces, which costs more than a second pass."""
 
 LEAST_RUNS = 4
-"""The runs that a merge reads at least, even if their pieces together exceed their share of memory."""
+"""A merge reads at least this many runs, even if their pieces together exceed their share of the memory."""
 
 MIN_PIECE = 16 << 10
 MAX_PIECE = 1 << 20
@@ -44,8 +44,8 @@ COLUMN_BYTES = 512
 """A piece has at least this many bytes for each column: the description of a column takes 100."""
 
 SHARE = 16
-"""The pieces that a merge holds take this fraction of the memory (one in so many); the merge needs about five
-times as much in all."""
+"""The pieces that a merge holds take one part in this many of the memory. In all, the merge needs about five times
+as much."""
 
 
 @dataclass(frozen=True)

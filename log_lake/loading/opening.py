@@ -34,7 +34,7 @@ STDIN = "-"
 """The name of standard input on the command line."""
 
 FIRST = 64 << 10
-"""Bytes from a file's beginning that tell its format, encoding and delimiter."""
+"""How many bytes of a file's beginning are examined for its format, encoding and delimiter."""
 
 _MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
@@ -47,7 +47,7 @@ _MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
 
 @contextmanager
 def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """The bytes of a file, unchanged.  Each byte read adds `count` to the progress.
+    """Opens a file, whose bytes are given unchanged. Each byte read adds `count` to the progress.
 
     Raises NotFound, Unavailable, and InvalidInput if no file can have this name.
     """
@@ -64,7 +64,7 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
 
 
 CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
-"""The kind of store for each scheme."""
+"""By the scheme of a URI: the kind of store that it names."""
 
 
 def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
@@ -98,7 +98,7 @@ def _opened(path: str, access: Address | None) -> BinaryIO:
 
 
 def waiting(path: str) -> AbstractContextManager[object]:
-    """Returns a context that fails if the store of a file answers nothing for too long."""
+    """Returns a context that fails if a file's store does not answer for too long."""
     return Waiting(of_sources(), path) if path.partition("://")[0] in CLOUDS else nullcontext()
 
 
@@ -229,7 +229,7 @@ def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> It
 
 
 class _Rest:
-    """A stream that gives first the few bytes that were already read from it."""
+    """A stream that first gives the few bytes that were already read from the file."""
 
     def __init__(self, begin: bytes, file: BinaryIO) -> None:
         self._begin, self._file = begin, file
@@ -387,7 +387,7 @@ def line_blocks(file: BinaryIO, reading: Reading, *, begin: bytes = b"") -> Iter
 
 
 _SCANNED = 256 << 10
-"""Bytes that a scan takes at a time, few enough to stay in the processor's caches."""
+"""How many bytes a scan takes at a time, so that they stay in the processor's caches."""
 
 _LINE_END = ord("\n")
 

@@ -95,7 +95,7 @@ def _encoding(text: str) -> str:
 
 
 _NOT_OF_FILES = ("idna", "punycode", "escape")
-"""Endings of codecs for host names and for program text, which no file has."""
+"""Endings of the names of Python's codecs for host names and program text, in which no file is written."""
 
 
 LIMIT = SettingType(
@@ -184,7 +184,8 @@ POINT, SCAN = "point", "scan"
 
 RUN, PARTS = "run", "parts"
 OFF, ON = "off", "on"
-"""What a load leaves that is larger than its memory: one sorted run of objects, or parts that overlap."""
+"""How a load sorts records that exceed its memory: into one sorted run of objects, or into parts that
+overlap."""
 
 SETTINGS = {
     **READ_OPTIONS,

@@ -23,12 +23,12 @@ Resolve = Callable[[str], Iterable[str]]
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"))
 )
-"""Hosts of clouds that give out the credentials of a machine, and are not link-local."""
+"""Addresses at which clouds give out a machine's credentials, and which are not link-local."""
 
 _IPV4_INSIDE = frozenset(
     ipaddress.IPv6Address(prefix).packed[:12] for prefix in ("::", "64:ff9b::", "64:ff9b:1::", "::ffff:0:0:0")
 )
-"""IPv6 prefixes of addresses that contain an IPv4 address: the old form of such addresses, and those of
+"""Prefixes of IPv6 addresses that contain an IPv4 address: an old form of such addresses, and those of
 translators."""
 
 

@@ -28,10 +28,11 @@ from log_lake.objects.write import WrittenObject, sorted_table
 from log_lake.workers import SortedPiece
 
 PIECE_BYTES = 1 << 20
-"""Decoded bytes of a piece, the unit that is examined and sent."""
+"""About how many decoded bytes a piece has; it is examined and sent as a whole."""
 
 SAMPLED = 8
-"""A piece states the keys at the ends of this many equal parts of it; cuts are chosen among these keys."""
+"""A piece is divided into this many equal parts, and states the keys at their ends. Bounds are chosen among these
+keys."""
 
 
 @dataclass
@@ -110,7 +111,7 @@ def records_of(data: bytes) -> pa.Table:
 def cut_again(piece: SortedPiece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[SortedPiece]:
     """Cuts a piece at bounds that were not known when it was made.
 
-    Each slice keeps the piece's number, and each range gets at most one slice: two pieces of a unit with one
+    Each slice has the number of the piece, so each range gets at most one slice of it: two pieces with one
     number would have no order.
     """
     part = bisect_right(bounds, piece.keys[0])

@@ -1,5 +1,5 @@
-"""Decides which files an untrusted person may name: a list of places says what is allowed, and this module whether
-an address is in one of them.
+"""Decides which files an untrusted person may name. A list of places says what is allowed; this module checks
+whether an address is in one of them.
 
 A process opens every address with its own rights.  So a person who starts a run, or asks a server, may name
 only files in given places.  An address that chains file systems, has `..`, or leads to this machine
@@ -27,7 +27,7 @@ FILES = "LAKE_ALLOWED_FILES"
 """The environment variable with more allowed addresses, separated by blanks."""
 
 _MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
-"""Finds the end of the fixed part of a pattern, of a path with times, or of a template."""
+"""Finds the end of the fixed part of an address: a wildcard, a code of a time, or a template begins here."""
 _IN_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.%]*\]")
 """An IPv6 address as the host of a URI."""
 _ALIASES = {"s3a": "s3", "gcs": "gs", "local": "file"}
@@ -80,7 +80,7 @@ def sources(settings: Settings | Mapping[str, str]) -> Places:
 
 
 def named(words: str) -> Places:
-    """The addresses in a variable, separated by blanks."""
+    """Reads the allowed addresses from the text of a variable, in which blanks separate them."""
     exact, folders = set(), []
     for word in words.split():
         if word == "*":

@@ -1,9 +1,9 @@
 """A load that commits nothing: `lake load --dry-run` (decision 35).
 
-A dry run reads the files, sorts their records and writes them as objects, in the same memory as a load.  But the
-objects go nowhere (`Nowhere`), and `Branch` rebases the draft on the newest state instead of committing it.  So a
-dry run refuses whatever a load would refuse.  It keeps only counts, the united schema, the first records and the
-first bad records.
+A dry run reads the files, sorts their records and writes them as objects, in the same memory as a load.  But
+the objects are discarded (`Nowhere`), and `Branch` only checks whether its draft could be committed on the
+newest state.  So a dry run refuses whatever a load would refuse.  It keeps only counts, the united schema, the
+first records and the first bad records.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Preview:
     """The result of a dry run.
 
     `schema` and `sample` describe the records that have the key; `rejected` are the first of the `bad` records.
-    `fails`: a load would fail, because of the bad records and the policy for them.  `why`: the message if there
-    are too many.  `changes`: a line for each field that the load would change.
+    `fails`: a load would fail, because of the bad records and the policy for them.  `why`: the error message if
+    there are too many bad records.  `changes`: a line for each field that the load would change.
     """
 
     schema: pa.Schema

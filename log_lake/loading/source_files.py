@@ -23,6 +23,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 def check_list(files: object) -> None:
-    """Raises InvalidInput if `files` is one text: each of its letters would count as a name."""
+    """Raises InvalidInput if `files` is one text instead of a list: each of its letters would count as a
+    name."""
     if isinstance(files, str):
         raise InvalidInput(f"files={files!r}: give a list of names, as [{files!r}]")

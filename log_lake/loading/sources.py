@@ -103,8 +103,8 @@ def _but_not(include: tuple[str, ...], exclude: tuple[str, ...]) -> str:
 
 
 def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
-    """Yields files, each with its path below the searched folder; the path is "" for a file that the caller
-    named."""
+    """Yields files, each with its path below the folder that was searched; this path is "" for a file that the
+    caller named itself."""
     if is_stream(pattern):
         yield "", SourceFile(pattern, 0, "", 0.0)
         return

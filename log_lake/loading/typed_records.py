@@ -1,8 +1,8 @@
 """Applies the declared types to records of typed formats; a wrong value makes a bad record.
 
 Arrow converts a column at a time.  Only if that fails, its values are checked one by one (`declared`).  The
-table has null for a wrong value, so the record's text is made before the conversion.  Called by the readers of
-Parquet, Avro, ORC and ZNG.
+converted table has null for a wrong value, so the text of a bad record is made from the table before the
+conversion.  Called by the readers of Parquet, Avro, ORC and ZNG.
 """
 
 from __future__ import annotations

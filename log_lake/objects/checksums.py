@@ -24,11 +24,11 @@ from log_lake.objects.failures import reading
 KEY = b"lake.crc32"
 NOTHING_YET = b"00000000"
 BLOCK = 1 << 20
-"""Bytes of a block.  To check a range of a large object, a reader reads at most a block more at each end; the
-checksums take one part in a hundred thousand (decision 32)."""
+"""Bytes of a block. To check a range, a reader reads up to a block more at each end. Larger blocks would make that
+dear, smaller ones the checksums: they take one part in a hundred thousand (decision 32)."""
 
 _PLACE = KEY + b"\x18\x08"
-"""The bytes of a Thrift pair with this key, up to its value of eight bytes."""
+"""The bytes of the pair `lake.crc32` in Thrift's form, up to its value of eight bytes."""
 
 
 class SummedFile:
@@ -115,9 +115,9 @@ class SummedFile:
 
 
 def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
-    """Raises Corrupt if page index or footer differ from the bytes that were written.
+    """Raises Corrupt if the page index or the footer differ from the bytes that were written.
 
-    Two places say whether an object has checksums.  If only one of them says so, the other is damaged.
+    Two places show whether an object has checksums. If only one of them does, it is damaged.
     """
     written = pairs.get(KEY)
     if written is None and not data_end:

@@ -11,12 +11,13 @@ _FOLDER, _ENDING = "data", f".{PARQUET}"
 
 
 def copy_name(object_id: str, digest: str, new_id: str) -> str:
-    """The name of a copy within the folder of its table; `digest` stands for what the copy has of the object."""
+    """The name of a copy within the folder of its table; `digest` is that of the part of the object that was
+    copied."""
     return f"{copy_prefix(object_id, digest)}{new_id}{_ENDING}"
 
 
 def copy_prefix(object_id: str, digest: str) -> str:
-    """The beginning of the names of all copies that have this of the object."""
+    """The beginning of the names of all copies of this part of the object."""
     return f"{_FOLDER}/{object_id}-{digest}-"
 
 

@@ -31,7 +31,7 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.statistics import LONGEST_BOUND, column_statistics, unite_statistics
 
 NOT_CUT = 1 << 40
-"""A limit for the bytes of a bound that no value reaches: statistics made with it have whole bounds."""
+"""A length, in bytes, that no bound reaches: statistics that are made with it have whole bounds."""
 
 
 class ObjectFacts(msgspec.Struct, frozen=True):
@@ -47,9 +47,9 @@ class Content(msgspec.Struct, frozen=True):
     """The records of an object in a key range.
 
     `low` and `last` are the first and the last key, or b"" without records.  `columns` are the statistics, with
-    exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences in the
-    records, in order.  `faults` say what is wrong inside the object.  `sums` are those of the records, as a
-    reference stores them; b"" if not asked for.
+    exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences of the
+    records, ascending. `faults` say what is wrong inside the object. `sums` are the sums of the records, as a
+    reference stores them; b"" if the caller did not ask for them.
     """
 
     records: int

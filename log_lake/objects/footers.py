@@ -16,7 +16,7 @@ from lake_core.store import Store
 from log_lake.objects.containers import Footer
 
 FOOTERS_KEPT = 4_096
-"""The most footers that a process keeps for a store: each takes a few kilobytes beyond its counted size."""
+"""The most footers that a process keeps for a store. Besides its counted bytes, each takes a few kilobytes."""
 
 FOOTER_BYTES = 32 << 20
 """The most bytes of all kept footers.  A large object's footer takes a few megabytes, more with many

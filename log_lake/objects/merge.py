@@ -1,15 +1,15 @@
 """Merges sorted streams into one sorted stream, in bounded memory.
 
-A stream is opened when the merge reaches its low bound and closed when it is used up, so objects that do not
-overlap pass through one after another, as they were decoded.  If several streams are open, the merge works in
-windows.  The smallest of their last buffered keys is a bound: no stream can still deliver a key below it.  All
-buffered records up to the bound are ordered by one stable sort, which finds the runs (`columns.keys`).  Records
-of equal keys are ordered by sequence and ordinal: those of the stream, or with `has_sequence` those of each
-record.
+A stream is opened when the merge reaches its low bound and closed when it is used up, so the records of objects
+that do not overlap are passed on one object after another, as they were decoded.  If several streams are open,
+the merge works in windows.  The smallest of their last buffered keys is a bound: no stream can still deliver a
+key below it.  All buffered records up to the bound are ordered by one stable sort, which finds the runs
+(`columns.keys`).  Records of equal keys are ordered by sequence and ordinal: those of the stream, or with
+`has_sequence` those of each record.
 
 A few threads read one batch ahead for every stream.  A stream's buffer is refilled as soon as it has less than
-half a batch, so each window takes at least half a batch of every stream.  If a stream had to run empty first,
-each would need a window of its own.
+half a batch, so each window takes at least half a batch of every stream.  If streams were refilled only when
+they are empty, each would need a window of its own.
 
 Memory: one window, and two or three batches of each open stream.  The streams decide how large a batch is.
 """
@@ -34,7 +34,7 @@ from log_lake.columns.keys import key_at, sort_order
 from log_lake.objects.weight import least_width
 
 READERS = 4
-"""Threads that read and decode batches ahead, and bring columns into order."""
+"""How many threads read and decode batches ahead, and bring columns into order."""
 
 COLUMN_TASKS = 64
 """The most tasks that sort the columns of a window: a task costs as much as copying a few values."""
@@ -102,7 +102,7 @@ class _Open:
 
     @property
     def final(self) -> bool:
-        """Whether the buffer has all that is left of the stream."""
+        """Whether the buffer has all remaining records of the stream."""
         if self._ahead is not None and self._ahead.result() is None:
             self._ahead = None
         return self._ahead is None
@@ -186,8 +186,8 @@ def in_order(
     *,
     has_sequence: bool,
 ) -> Iterator[pa.Table]:
-    """Yields the records of the parts in order.  Parts without sequences come by age, and the stable sort keeps
-    this order for equal keys."""
+    """Yields the records of the parts in order. Parts without sequences must be given by age; the stable sort
+    keeps this order for equal keys."""
     fields = [*key.names, *(ORDER.names if has_sequence else ())]
     if schema is not None and any(part.schema.names != schema.names for part in parts):
         keys = pa.concat_tables([part.select(fields) for part in parts]) if fields else None

@@ -23,7 +23,7 @@ PLAIN_VERSION = 1
 """The version of an object whose columns all have the names of their fields; older programs read it."""
 SAMPLES = 64
 ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
-"""The partition of an object that was written for all keys; it is not stored."""
+"""The key range (`partition`) of an object that was written for all keys; it is not stored."""
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -113,8 +113,8 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
 class Sample:
     """Evenly spaced keys of a stream of records of unknown length: every `step`-th key.
 
-    If there are too many keys, every second one is dropped and the step doubles.  So a long stream leaves
-    between SAMPLES / 2 and SAMPLES keys, and a short one all of its keys.  The last record is added at the end.
+    If there are too many keys, every second one is dropped, and the step doubles. So of a long stream between
+    SAMPLES / 2 and SAMPLES keys remain, and of a short one all. The last record is added at the end.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Bringing incoming records into the small set of types that objects hold.
+"""Converts incoming records to the few types that objects hold.
 
 | comes in | is stored as |
 |---|---|
@@ -13,9 +13,9 @@
 | records without fields; unions | typed JSON |
 | intervals of months, any other type | refused |
 
-`normalized` runs once, when a load brings data.  At any depth, it marks fields with values that a wider relative of
-their type cannot hold (`values.types.WIDE_MARK`), and keeps the mark of ZNG types (`ZNG_MARK`) if the values are of
-that type.  Called by `loading.builder`, and by readers of files whose records have several types.
+`normalized` runs once, when a load brings data. At any depth, it marks fields with values that a wider relative
+of their type cannot hold (`values.types.WIDE_MARK`), and keeps the mark of ZNG types (`ZNG_MARK`) if the values
+are of that type. Called by `loading.builder`, and by readers of files whose records have several types.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ _AS_IT_IS = frozenset(
 
 
 def normalized(table: pa.Table, *, marks_hold: bool = False) -> pa.Table:
-    """The records in the types that objects store; marks fields that need it, and drops other programs'
-    metadata.
+    """Converts records to the types that objects store. Marks fields that need a mark, and drops the metadata of
+    other programs.
 
     Marks of ZNG types are checked against the values, unless `marks_hold` says that they were made from these
-    values.  Raises InvalidInput for a type that the lake does not store.
+    values. Raises InvalidInput for a type that the lake does not store.
     """
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):
@@ -85,7 +85,8 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def _without_extension(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
-    """Extension types and dictionaries, at any depth, as plain Arrow; foreign metadata left out."""
+    """Returns the field and column in plain Arrow types, without extension types and dictionaries at any depth,
+    and without other programs' metadata."""
     if not _holds_foreign(field.type):
         return _bare(field), column
     chunks = [_plain_array(chunk, field) for chunk in column.chunks]
@@ -94,7 +95,7 @@ def _without_extension(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Fie
 
 
 def _bare(field: pa.Field) -> pa.Field:
-    """The field without foreign metadata."""
+    """Returns the field without other programs' metadata."""
     if is_json(field):
         return json_field(field.name)
     mark = (field.metadata or {}).get(ZNG_MARK)
@@ -102,7 +103,7 @@ def _bare(field: pa.Field) -> pa.Field:
 
 
 def _of_zng_type(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    """The field, without its marks of ZNG types if the values are not of those types."""
+    """Returns the field. Removes its marks of ZNG types if the values are not of these types."""
     if not _has_zng_mark(field):
         return field
     try:
@@ -256,7 +257,7 @@ def _stored(field: pa.Field, path: str) -> pa.Field:
 
 
 def _marked(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> pa.Field:
-    """The field, marked if its values need it, inside of records, lists and maps as well."""
+    """Returns the field with the marks that its values need, also inside of records, lists and maps."""
     kind = field.type
     if is_json(field):
         return field
@@ -284,7 +285,7 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
 
 
 def _keeping(earlier: pa.Field, marked: pa.Field) -> pa.Field:
-    """Returns the newly marked field with the marks that an earlier part of the column needed added."""
+    """Returns the newly marked field, with the marks that were needed for an earlier part of the column."""
     if not earlier.metadata:
         return marked
     return marked.with_metadata({**earlier.metadata, **(marked.metadata or {})})

@@ -37,13 +37,14 @@ from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Sizes, Weight
 
 SELECTIONS_KEPT = 16
-"""Selections of columns, per footer, for which a process remembers the bytes of a record."""
+"""For how many sets of columns a process remembers the bytes of a record, per footer."""
 
 BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
-"""Records and decoded bytes of a batch if the caller names no others."""
+"""The records and the decoded bytes of a batch, unless the caller sets others."""
 
 FIRST_ROWS = 256
-"""Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
+"""How many records a reader decodes first. Their size decides how many it then decodes at a time (decision
+33)."""
 
 LARGE_RECORD = 512
 """Bytes.  A batch of larger records gets half as many bytes, because Arrow copies their texts once more to order
@@ -58,9 +59,9 @@ FIRST_RECORD = 4 << 10
 
 
 class Open(Protocol):
-    """A function that opens an object of one format; `footer` is the one of an earlier reader.
+    """A function that opens an object of one format. `footer` is that of an earlier reader; None: read it.
 
-    `whole`: the decoded bytes of a tiny object that the container may keep.
+    `whole`: the most decoded bytes of a tiny object that the container may keep.
     """
 
     def __call__(
@@ -89,9 +90,11 @@ class DataObject:
         data: bytes = b"",
         whole: int = BATCH_BYTES,
     ) -> None:
-        """`size`: the bytes that a reference says the object has.  `share`: bytes of a request to a server.
+        """`size`: the bytes that the object has according to a reference. `share`: the most bytes per request to a
+        server.
 
-        `data`: the bytes of an inlined object.  `whole`: the decoded bytes of a tiny object that may be kept.
+        `data`: the bytes of an inlined object. `whole`: the most decoded bytes of a tiny object that may be
+        kept.
 
         Raises ObjectMissing, Corrupt (also if the object has another size), Unavailable.
         """
@@ -172,12 +175,12 @@ class DataObject:
         groups: list[int] | None = None,
         took: float = 0.0,
     ) -> Iterator[pa.RecordBatch]:
-        """Records with keys in `span`, sorted.  If `span` cuts the object, `columns` must contain the key
-        fields.
+        """Yields the records with keys in `key_range`, sorted.  If the range cuts the object, `columns` must
+        contain the key fields.
 
         A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each
-        record counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
-        `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
+        record counts as `record_bytes` at least.  `groups` are some of `self.groups(key_range)`; None: all of
+        them. `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
 
         Raises Corrupt if the file cannot be decoded.
         """
@@ -207,7 +210,7 @@ class DataObject:
             raise failure from (None if failure is error else error)
 
     def _is_narrow(self, key_range: KeyRange, key: PoolKey, columns: list[str] | None) -> bool:
-        """Whether to look at the keys of a group before its other columns are decoded."""
+        """Whether to read the keys of a group before its other columns."""
         width = len(self.schema) if columns is None else len(columns)
         return (
             self.format == naming.PARQUET  # other formats decode whole records
@@ -219,7 +222,8 @@ class DataObject:
     def _few(
         self, group: int, key_range: KeyRange, key: PoolKey, columns: list[str] | None, size: BatchSize
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the range in one group: its keys say where they end, and none behind is decoded."""
+        """Yields the records of the range in one group. The group's keys are read first; they show where the range
+        ends, and no record after that is decoded."""
         batches = self._container.batches([group], list(key.names), rows=self._rows(group))
         keys = keys_of(batches, what=f"{self.name}: the keys of group {group}")
         begin = rows_below(keys, key_range.low, key)
@@ -246,9 +250,9 @@ class DataObject:
         *,
         until: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of the groups; the decoded bytes of one batch say how many records the next one has.
+        """Yields batches of the groups. The decoded bytes of one batch decide how many records the next one has.
 
-        `until`: read only this many leading records of one group.
+        `until`: reads only the first records of one group, this many.
         """
         sizes: Sizes | None = None
         at = 0
@@ -291,7 +295,8 @@ class DataObject:
             at += len(run)
 
     def _tried(self, group: int, rows: int, names: list[str] | None) -> float:
-        """Decoded bytes of a record: as measured before, otherwise by the first records of the group.
+        """Returns the decoded bytes of a record: as measured before, otherwise measured by decoding the first
+        records of the group.
 
         Decoding these records twice costs less than decoding the whole group so few at a time (decision 50).
         """
@@ -364,7 +369,7 @@ class DataObject:
         )
 
     def groups(self, key_range: KeyRange) -> list[int]:
-        """The groups that may hold keys of the range."""
+        """The groups in which there may be keys of the range."""
         firsts = self.metadata.groups
         # the group before the first one at or above `low` may still hold keys from `low` on
         begin = max(0, bisect_left(firsts, key_range.low) - 1)
@@ -389,7 +394,7 @@ class BatchSize:
     def first_rows(self, record: float) -> int:
         """Returns how many records the first batch may have.
 
-        Only the footer says so far how large a record is, and records may be larger than it says.
+        So far only the footer shows how large a record is, and it may state too little.
         """
         return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 

@@ -95,14 +95,14 @@ class _Position:
         self._waiting: list[pa.Table] = []
 
     def skip(self, records: int, *, size: int) -> None:
-        """Moves past so many records, which finished objects hold."""
+        """Counts this many records as written, because finished objects hold them."""
         self.done, self.size = records, size
         while records and (table := self._next()) is not None:
             self._waiting += [table.slice(records)] if table.num_rows > records else []
             records -= min(records, table.num_rows)
 
     def end_object(self, written: WrittenObject) -> None:
-        """Counts an object whose records `next_object` yielded."""
+        """Counts the records of an object that was written; `next_object` has yielded them."""
         self.done += written.action.records
         self.size += written.action.size
 
@@ -132,7 +132,7 @@ class _Position:
         return writer.size >= self._cuts.limit(size=size, records=records)
 
     def _rows(self, table: pa.Table, bound: bytes, side: Callable[..., int]) -> int:
-        """The number of records before the bound."""
+        """The number of records of the table before the bound."""
         return side(range(table.num_rows), bound, key=lambda row: key_at(table, row, self._key))
 
     def _next(self) -> pa.Table | None:

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SpooledBatch:
-    """Where a batch is in the file; `unpacked` is its size in memory."""
+    """The place of a batch in the file; `unpacked` is its size in memory."""
 
     at: int
     size: int

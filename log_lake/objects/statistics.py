@@ -29,7 +29,7 @@ def column_statistics(table: pa.Table, *, longest: int = LONGEST_BOUND) -> tuple
 
 
 def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[str]:
-    """Compares stored statistics with the exact bounds of the records, and returns the faults.
+    """Compares stored statistics with the exact bounds of the records. Returns a text for each contradiction.
 
     A field without statistics, or without bounds, is not a fault.
     """
@@ -55,7 +55,7 @@ def unite_statistics(earlier: tuple[Column, ...], more: tuple[Column, ...]) -> t
 
 
 def _unite(a: Column, b: Column) -> Column:
-    """Joins two statistics of one field.  One without bounds covers only nulls or NaN, or has a type without
+    """Joins two statistics of one field. Statistics without bounds are of nulls or NaN only, or of a type without
     order."""
     lows = [c.low for c in (a, b) if c.low is not None]
     highs = [c.high for c in (a, b) if c.high is not None]
@@ -98,8 +98,8 @@ def _above(cut: bytes) -> bytes:
 
 
 def exact_value(bound: bytes) -> Value:
-    """Returns the value of a bound, or None if the bound was shortened and has only the beginning of a text or
-    bytes."""
+    """Returns the value of a bound; None if the bound was shortened, so that it has only the beginning of a text
+    or of bytes."""
     try:
         return decode_value(bound)
     except InvalidInput:

@@ -137,7 +137,8 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
 
 
 def _doubled(keys: pa.Array, field: pa.Field, maps: Ints) -> Ints:
-    """The positions of keys that repeat an earlier key of their map; `maps` has the map of each key."""
+    """Returns the positions of keys that repeat an earlier key of their map; `maps` has, for each key, the number
+    of its map."""
     if len(keys) < 2:
         return maps[:0]
     plain = _without_signed_zeros(keys)

@@ -37,7 +37,7 @@ class Sizes:
     fixed: int
     variable: tuple[int, ...]
     leaves: int = 1
-    """Columns in the file, including those inside of records."""
+    """The number of columns in the file, including those inside of records."""
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:

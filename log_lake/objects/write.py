@@ -53,11 +53,11 @@ from log_lake.objects.weight import Sizes
 log = logging.getLogger(__name__)
 
 _SMALL_CHUNK = 1_024
-"""Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
-much as this many records."""
+"""Tables with fewer records than this, on average, are joined before they are written, because a chunk of any size
+costs as much as this many records."""
 
 _PLAINER = {naming.ZST: naming.ZNG, naming.ZNG: naming.PARQUET}
-"""What an object is written as if its format has no form for a record."""
+"""For each format, the format in which an object is written if it cannot hold one of the records."""
 
 _BEYOND = b"\0"
 """A key with this byte appended is the smallest key above it."""
@@ -68,8 +68,8 @@ class WrittenObject:
     """A new object in the form that a transaction needs: the action, and the schema that the action names.
 
     `misfits`: for each field, how many records have a value that the pool's field cannot hold; None if they
-    were not counted.  `lost`: for each field that `schema=discard` left out, in how many records of the
-    worker's files it was; only the worker's first object has this.
+    were not counted.  `lost`: for each field that `schema=discard` left out, from how many records of the
+    worker's files. Only the worker's first object has this.
     """
 
     action: AddObject
@@ -182,8 +182,8 @@ class ObjectWriter:
     inline: int = 0
     sums: bool = False
     partition: KeyRange = EVERYTHING
-    """The key range of the records merged into this object and into no other of its origin, even if no record is
-    left."""
+    """The key range of the merge that writes this object, even if it has fewer records; other objects of the same
+    merge have other ranges."""
     records: int = field(default=0, init=False)
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -315,8 +315,8 @@ class ObjectWriter:
         return ZngSink(file) if format == naming.ZNG else ZstSink(file)
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
-        """Adds the records to the statistics, the sample and the groups that the footer and the transaction will
-        hold."""
+        """Adds the records to the statistics, the sample and the list of groups, for the footer and the
+        transaction."""
         firsts = [0, *accumulate(groups[:-1])]
         ranks = self._sample.wants(self.records, table.num_rows)
         rows = [*firsts, *(rank - self.records for rank in ranks), table.num_rows - 1]

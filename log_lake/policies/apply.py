@@ -70,7 +70,7 @@ def _bytes(path: str, most: int, access: Address | None) -> bytes:
 
 
 def carry_out(lake: Lake, difference: Difference) -> Applied:
-    """Creates, changes and drops pools by the difference.
+    """Creates, changes and drops pools, as the difference says.
 
     Raises PlanAgain if the list of pools changed meanwhile, NotFound if the drop of a pool to change was
     interrupted, Conflict, OutcomeUnknown, Unavailable.  After any error the same file may be applied again.

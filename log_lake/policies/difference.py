@@ -28,7 +28,7 @@ class NewPool:
 
 @dataclass(frozen=True)
 class Changed:
-    """A pool whose settings change: by name, the text before and after; "" means not set."""
+    """A pool whose settings change: for each setting the text before and after; "" means that it is not set."""
 
     pool: PoolConfig
     settings: Mapping[str, tuple[str, str]]
@@ -70,7 +70,7 @@ class Difference:
 
 
 def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tuple[Difference, list[Fault]]:
-    """The difference, and the refusals; if there is one, carry out nothing."""
+    """Returns the difference, and what is refused. If anything is refused, nothing may be carried out."""
     dropped_names = {one.pool.name for one in state.dropped.values() if not one.is_deleted}
     created: list[NewPool] = []
     changed: list[Changed] = []
@@ -100,7 +100,7 @@ def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tupl
 
 
 def _refused(policy: PoolPolicy, pool: PoolConfig) -> Iterator[Fault]:
-    """The properties of a pool that the file changes although no pool can change them."""
+    """Yields a fault for each property of a pool that the file would change, but that cannot change."""
     never = "a pool keeps it: write what it has, or make a pool of another name"
     if policy.key != pool.key:
         yield Fault(

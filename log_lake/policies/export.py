@@ -16,7 +16,7 @@ from lake_core.records.pools import PoolConfig
 from log_lake.policies.nodes import MERGE, is_null
 
 _WIDE = 1 << 20
-"""Letters of a line after which the emitter would fold it: so many that each setting stays on one line."""
+"""The length of a line above which PyYAML would fold it: large enough that each setting stays on one line."""
 
 
 def export(pools: Iterable[PoolConfig]) -> str:

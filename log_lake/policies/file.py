@@ -107,12 +107,13 @@ class _Reader:
         self.faults.append(Fault(place, message))
 
     def hint(self, name: str, names: Iterable[str]) -> str:
-        """Returns the hint for an unknown name; "" once there are more faults than are listed, because computing a
-        hint takes long."""
+        """Returns the hint for an unknown name. Returns "" once there are more faults than will be listed, because
+        computing a hint takes long."""
         return f"; {did_you_mean(name, names)}" if len(self.faults) <= self._limits.max_faults else ""
 
     def count(self, settings: int, place: TextPlace) -> None:
-        """Count settings of pools, those of the defaults in each.  Raises Stop if there are too many."""
+        """Counts the settings of pools, where those of the defaults count once for each pool. Raises Stop if there
+        are too many."""
         self._settings += settings
         if self._settings > self._limits.max_nodes:
             raise Stop(
@@ -201,7 +202,8 @@ class _Reader:
         key: PoolKey,
         aggregates: Mapping[str, str],
     ) -> dict[str, str]:
-        """The settings of a pool: its own before the defaults; without those that are the empty text."""
+        """Returns the settings of a pool: its own take precedence over the defaults. Those whose text is empty are
+        left out."""
         given = {name.text: (name, text) for name, text in defaults.settings} | {
             name.text: (name, text) for name, text in own
         }
@@ -226,7 +228,7 @@ class _Reader:
         return texts
 
     def check_readable(self, settings: Sequence[tuple[ScalarNode, ScalarNode]]) -> None:
-        """Unknown settings, and values that no pool could use, are faults."""
+        """Adds a fault for each unknown setting, and for each value that no pool could use."""
         for name, text in settings:
             if name.text not in KNOWN and not name.text.startswith(TYPE_PREFIX):
                 self.unknown(name)
@@ -322,5 +324,5 @@ def _unreadable(name: ScalarNode, text: ScalarNode) -> str:
 
 
 def _place(node: PolicyNode, name: ScalarNode) -> TextPlace:
-    """Returns the place of a node, or of its name if the node is empty and so has no text of its own."""
+    """Returns the place of a node; if the node is empty, and so has no text, the place of its name."""
     return name.place if isinstance(node, ScalarNode) and not node.text else node.place

@@ -22,7 +22,7 @@ from log_lake.policies.limits import POLICY_LIMITS, PolicyLimits
 MERGE = "<<"
 _NULLS = ("", "~", "null", "Null", "NULL")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, if PyYAML was built with it: it splits 1,000 pools in 0.07 s, Python's own in 0.60 s."""
+"""libyaml's loader, if PyYAML was built with it: it splits 1,000 pools in 0.07 s, Python's own in 0.60 s."""
 
 
 def is_null(text: str) -> bool:
@@ -80,7 +80,7 @@ PolicyNode = ScalarNode | MappingNode | SequenceNode
 
 
 class Stop(Exception):
-    """The text cannot be read further; has the fault that says why."""
+    """Raised if the text cannot be read any further; it has the fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -119,7 +119,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection whose end was not reached yet."""
+    """A collection whose end has not been read yet."""
 
     place: TextPlace
     anchor: str | None
@@ -128,7 +128,8 @@ class _Open:
 
 
 class _Composer:
-    """Takes events one after another and builds the tree, innermost collection last on the stack."""
+    """Takes events one after another and builds the tree. The stack holds the open collections, the innermost one
+    last."""
 
     def __init__(self, limits: PolicyLimits) -> None:
         self.root: PolicyNode | None = None

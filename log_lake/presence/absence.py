@@ -38,7 +38,7 @@ def vacuumed(history: History, state: PoolState, objects: Collection[str], *, ve
 
 
 def explained(error: ObjectMissing, history: History, *, version: int) -> LakeError:
-    """The error that explains the missing object; the same error if it was not vacuumed.
+    """Returns the error that explains the missing object; the error itself if the object was not vacuumed.
 
     It is Unavailable if the store does not answer, because damage and a vacuum then look the same.
     """
@@ -123,7 +123,7 @@ def _unanswered(error: ObjectMissing, fault: Unavailable) -> Unavailable:
 
 
 def _when(history: History, object_id: str) -> str:
-    """The time and the transaction, as far as the journal knows them."""
+    """Returns the time of the vacuum and its transaction, in words, as far as the journal still has them."""
     oldest = None
     try:
         for version, transaction in history.read_transactions():

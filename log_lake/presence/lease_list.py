@@ -27,9 +27,10 @@ def list_leases(
     now: float,
     deletes: bool = False,
 ) -> Leases:
-    """The leases of a pool, dead ones too, without the temporary one, `id`.  Raises Unavailable.
+    """Returns the leases of a pool, dead ones too, without the one with this `id`, which exists only for the
+    listing. Raises Unavailable.
 
-    `now`: the caller's clock, in seconds since 1970, used if the caller may not write.  With `deletes` the
+    `now`: the caller's clock, in seconds since 1970, used if the caller may not write. With `deletes` the
     caller will delete by this time, so it must be the store's: then Denied is raised instead.
     """
     try:

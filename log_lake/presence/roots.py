@@ -33,7 +33,7 @@ def read_tags(
     now: float | None,
     seen: MutableMapping[Tagged, T] | None = None,
 ) -> Iterator[tuple[str, T]]:
-    """The tags that are live at `now`, in seconds since 1970 (None: all tags), each with the result of `read`
+    """Yields the tags that are live at `now` (seconds since 1970; None: all tags), each with what `read` returns
     for the state and branch that it names.
 
     `seen`: results from before, which are not read again; new ones are added.  Raises Corrupt if the state of a
@@ -78,7 +78,8 @@ def read_tags(
 def tagged_objects(
     history: History, state: PoolState, among: Collection[str], *, now: float | None
 ) -> frozenset[str]:
-    """Which of the objects such tags keep; without such tags it reads no state.  Raises Corrupt, Unavailable."""
+    """Returns which of the objects `among` such tags keep. Reads no state if there are no such tags. Raises
+    Corrupt, Unavailable."""
 
     def read(tagged: PoolState, branch: str) -> frozenset[str]:
         branch_state = tagged.branches.get(branch)

@@ -151,12 +151,13 @@ class _OfSchema:
 
     fields: tuple[_OfField, ...]
     is_plain: Mask
-    """For each tombstone, whether the intervals of its fields say all that statistics can."""
+    """For each tombstone, whether statistics can tell no more about it than the intervals of its fields do."""
 
 
 @dataclass(frozen=True)
 class _OfField:
-    """The intervals that conditions set for one field; `places` are the indices of their tombstones."""
+    """The intervals that the conditions of tombstones set for one field; `places` are the indices of these
+    tombstones."""
 
     name: str
     is_floating: bool
@@ -164,7 +165,7 @@ class _OfField:
     spans: _Spans
 
     def narrow(self, may: Mask, sure: Mask, reference: Reference) -> None:
-        """Clears the marks of the tombstones that the field's statistics exclude."""
+        """Clears, in `may` and `sure`, the tombstones that the statistics of the field exclude."""
         column = next((c for c in reference.columns if c.name == self.name), None)
         if column is None or column.low is None or column.high is None:
             return
@@ -175,8 +176,8 @@ class _OfField:
 
 
 class _Spans:
-    """Spans from `low` to before `high`, stored as ranks among all their bounds; a high bound of None is
-    open."""
+    """Spans of keys from `low` to before `high`. Their bounds are stored as ranks among all bounds; a high bound
+    of None is open."""
 
     def __init__(self, spans: Sequence[tuple[Any, Any]]) -> None:
         self._edges = sorted({edge for span in spans for edge in span if edge is not None})

@@ -34,7 +34,7 @@ from log_lake.where.many import Marks
 from log_lake.where.segments import segments
 
 Took = Callable[[pa.Table], None]
-"""Called with records that are taken out of a stream."""
+"""A function that is called with the records that are taken out of a stream."""
 
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
@@ -43,7 +43,8 @@ def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
 
 
 def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
-    """Whether per-record sequence numbers are needed.  If not, range and condition alone decide what is deleted."""
+    """Whether the sequence of each record is needed. If not, range and condition alone decide which records are
+    deleted."""
     if len(cluster) > 1:
         return bool(tombstones)
     return any(not t.reaches_all(cluster[0]) for t in tombstones)
@@ -59,9 +60,9 @@ def apply_tombstones(
 ) -> Iterator[pa.Table]:
     """The records that no tombstone hides, from tables sorted by key.
 
-    If a table has the column `_seq`, it decides which tombstones are newer than a record; otherwise all are
-    newer.  `took` gets the records that are dropped.  With `has_markers` the tables have the column `_deleted`, and
-    a record that a condition hides becomes a delete marker.
+    If a table has the column `_seq`, a tombstone hides only records with a smaller sequence; otherwise all
+    tombstones count as newer.  `took` gets the records that are dropped.  With `has_markers` the tables have
+    the column `_deleted`, and a record that a condition hides becomes a delete marker.
     """
     hiding = Hiding(tombstones, key=key, has_markers=has_markers)
     for table in tables:
@@ -190,8 +191,8 @@ class _Span:
 
 
 class _Rows:
-    """The hidden records of a table with `count` records.  `seqs` are the sequences at which they were written;
-    None means before all deletes."""
+    """Which of the `count` records of a table are hidden. `seqs` are the records' sequences; None means that they
+    were written before all deletes."""
 
     def __init__(self, count: int, seqs: npt.NDArray[np.int64] | None) -> None:
         self._count, self._seqs = count, seqs
@@ -202,13 +203,13 @@ class _Rows:
         """The greatest sequence of a record; None if all were written before all deletes."""
 
     def add(self, begin: int, mask: Mask) -> None:
-        """Hides the records in a mask, whose first value is for record `begin`."""
+        """Hides the records that are set in a mask, whose first value is for record `begin`."""
         if mask.any():
             self._hidden = np.zeros(self._count, np.bool_) if self._hidden is None else self._hidden
             self._hidden[begin : begin + len(mask)] |= mask
 
     def hide(self, begin: int, end: int, seq: int) -> None:
-        """Hides those of the records that were written before a sequence."""
+        """Hides those records from `begin` to before `end` that were written before the sequence `seq`."""
         self.hide_up_to(begin, np.full(end - begin, seq, np.int64))
 
     def hide_up_to(self, begin: int, below: Marks) -> None:

@@ -27,7 +27,7 @@ from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.revision import Revision
 
 MAX_STORED_RECORDS = 10_000
-"""At most this many versions are read, since a prefix of a key may name a whole pool."""
+"""How many versions are read at most, because a prefix of a key may name a whole pool."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def _version(
 
 
 def _in_upsert(by_age: Sequence[StoredRecord]) -> list[StoredRecord]:
-    """A version is superseded by the next one of its key that was not overtaken, even if that one is deleted."""
+    """Returns the versions with what happens to each: one is superseded by the next one of its key that was not
+    overtaken, even if that one is deleted."""
     versions: list[StoredRecord] = []
     after: StoredRecord | None = None
     for version in reversed(by_age):

@@ -41,7 +41,7 @@ class Known:
 
 
 def known_references(plan: ScanPlan) -> Known:
-    """Sorts the references of a plan for all records into known ones and those to read.  In an append pool,
+    """Divides the references of a plan for all records into known ones and those to read. In an append pool,
     references that deletes hide completely are left out.
 
     Raises Corrupt for a schema that is not known.

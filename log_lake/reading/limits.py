@@ -29,16 +29,18 @@ class ScanLimits:
     case."""
 
     min_batch_bytes: int = 16 << 10
-    """Batches are never smaller, because that would cost more than it saves; 2,000 streams then hold 32 MB."""
+    """The least bytes of a batch: smaller ones would cost more than they save. With it, 2,000 streams hold
+    32 MB."""
 
     max_batch_bytes: int = 8 << 20
-    """Decoded bytes of one batch of one stream."""
+    """The most decoded bytes of one batch of one stream."""
 
     max_batch_rows: int = 65_536
-    """Records of one batch of one stream; more would cost memory and save no time."""
+    """The most records of one batch of one stream; more would cost memory and save no time."""
 
     min_datafusion_rows: int = 100_000
-    """With fewer records per object, on average, DataFusion takes longer to set up than it saves."""
+    """The least records per object, on average, for DataFusion: with fewer it takes longer to set up than it
+    saves."""
 
     datafusion_bytes: int = 160 << 20
     """Bytes of row groups and batches that DataFusion may hold for all inputs together, estimated from their
@@ -48,32 +50,33 @@ class ScanLimits:
     """The most inputs for DataFusion, which opens all inputs of a merge at once."""
 
     min_bulk_ratio: int = 8
-    """The bulk holds at least this many times the records of the delta; below that ratio a merge is as cheap
+    """How many times as many records as the delta the bulk must have; with fewer an ordinary merge is as cheap
     (decision 22)."""
 
     max_streams: int = 256
-    """Streams of one merge; with more objects, small ones are merged by groups first (`reading.merge.passes`)."""
+    """The most streams of one merge. If there are more objects, groups of small ones are merged first
+    (`reading.merge.passes`)."""
 
     max_group: int = 64
     """At most this many small objects are merged into one run."""
 
     max_small_bytes: int = 1 << 20
-    """Stored bytes of a small object; only small ones are grouped, so that a group takes little space on
+    """The most stored bytes of a small object. Only small ones are grouped, so a group takes little space on
     disk."""
 
     max_tiny_bytes: int = 64 << 10
-    """Stored bytes of a tiny object; tiny ones are sorted together (`reading.merge.together`, decision 336).  With
-    0, no object counts as tiny."""
+    """The most stored bytes of a tiny object. Tiny ones are sorted together (`reading.merge.together`, decision
+    336). With 0, no object is tiny."""
 
     max_tiny_records: int = 4_096
-    """Records of a tiny object."""
+    """The most records of a tiny object."""
 
     max_gathered_bytes: int = 2 << 20
-    """Stored bytes of tiny objects that are read together."""
+    """The most stored bytes of the tiny objects that are read together."""
 
     max_gathered: int = 64
-    """Tiny objects on the store that are read together: each needs a request before the first record can be
-    returned."""
+    """The most tiny objects on the store that are read together: each needs a request before the first record can
+    be returned."""
 
     objects: ObjectLimits = OBJECT_LIMITS
     """Sizes of the row groups that loads and compactions write."""

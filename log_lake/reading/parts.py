@@ -28,11 +28,12 @@ PART_BYTES = 16 << 20
 turn."""
 
 MOST_PARTS = 1_024
-"""The most parts of a scan."""
+"""The most parts into which a scan is divided."""
 
 
 PartRead = Callable[[Callable[[], None]], Iterator[pa.Table]]
-"""A function that yields the tables of a part; it calls its argument whenever it has read something."""
+"""A function that yields the tables of a part. It gets a function to call whenever it has read something, which
+raises if the part is not wanted any more."""
 
 
 def parts_of_plan(
@@ -57,8 +58,8 @@ def parts_of_plan(
 
 @dataclass
 class _Part:
-    """Tables of a part that were read and not passed on yet.  `ended`: no more will come, or the error that ended
-    the part."""
+    """The tables of a part that were read but not passed on yet. `ended`: whether the part is complete, or the
+    error that ended it."""
 
     tables: deque[pa.Table] = field(default_factory=deque)
     size: int = 0
@@ -105,7 +106,7 @@ class _SideBySide:
             self._changed.notify_all()
 
     def check(self) -> None:
-        """Raises if no table is wanted any more."""
+        """Raises _Stopped if no table is wanted any more."""
         if self._stopped:
             raise _Stopped
 

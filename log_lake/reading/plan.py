@@ -1,5 +1,5 @@
-"""Chooses the references that a scan must open, and the schema of its records: deterministic; may read immutable
-checkpoints.
+"""Chooses the references that a scan must open, and the schema of its records. The result depends on the revision
+alone; it may read checkpoints, which never change.
 
 References are clipped to the wanted range.  The schema is that of the whole revision, not only of the chosen
 references, so a narrow scan has the same columns as a wide one.
@@ -31,8 +31,8 @@ from log_lake.where import check
 from log_lake.where.keyrange import key_range_of
 
 FEW_RANGES = 64
-"""Up to so many ranges, the references of each are looked up; for more, all references between the first and the
-last range are taken."""
+"""For at most this many ranges, the references of each are looked up; for more, all references between the first
+and the last range are taken."""
 
 NOTHING = KeyRange(b"", b"")
 """The range without keys."""
@@ -68,7 +68,7 @@ class ScanPlan:
     where: Condition | None = None
     lifts: Lifts = field(default_factory=dict)
     keep: tuple[str, ...] = ()
-    """The columns of `hidden.ROW` that follow the requested ones."""
+    """Columns of `hidden.ROW` that the result has after the requested ones."""
     ranges: tuple[KeyRange, ...] = ()
     """The ranges that are read, united and ascending, within `key_range`; if empty, all of it."""
 

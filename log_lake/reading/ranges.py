@@ -23,7 +23,7 @@ from typing import NamedTuple
 from lake_core.keys import KeyRange
 
 _NOTHING = 1e-9
-"""A smaller share of the whole counts as zero, because sums are rounded."""
+"""A share of the whole below which a weight counts as zero, because sums are rounded."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class WeightedSample:
         return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))
 
     def within(self, key_range: KeyRange) -> WeightedSample:
-        """Returns the part in the range; half the weight of a gap counts if an end of the range cuts it."""
+        """Returns the part of the sample in the range. Of a gap that an end of the range cuts, half the weight
+        counts."""
         if (
             self.keys
             and key_range.low <= self.keys[0]
@@ -92,7 +93,7 @@ def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, piece
 
 
 def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[int]:
-    """The indices of the runs for which the bounds alone are not enough, the heaviest gap first.
+    """Returns the indices of the runs whose bounds alone are not enough, the one with the heaviest gap first.
 
     Such runs either straddle a cut where more than a quarter of a piece is uncertain, or lie in a gap that
     weighs more than half a piece.
@@ -114,7 +115,8 @@ def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int
 
 
 class _Gap(NamedTuple):
-    """The weight of a run between two of its keys; it covers the steps from `begin` to before `end`."""
+    """The weight of a run between two of its keys that follow each other; it covers the steps from `begin` to
+    before `end`."""
 
     begin: int
     end: int

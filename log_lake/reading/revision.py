@@ -1,7 +1,8 @@
 """A revision: one branch of a pool after one entry of its journal, as a value.
 
-Planners, deletes, `explain` and the agents take a revision instead of its parts (state, branch, key, rule, time).
-`Pool.at` and `Branch.revision` make revisions; `lake.view.View` is a revision and the store of its objects.
+Planners, deletes, `explain` and the agents get one revision instead of its parts (state, branch, key, rule,
+time) one by one. `Pool.at` and `Branch.revision` make revisions; `lake.view.View` is a revision and the store
+of its objects.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Revision(PoolPart):
     - The branch exists in the state, and its newest transaction is of entry `version` or older.
     - `sub_pool` is "" (the pool itself) or the name of a sub-pool.
 
-    Everything here is deterministic; it may read immutable checkpoints, and so raise Corrupt or Unavailable.
+    The same revision always gives the same answers. It may read checkpoints, which never change, and so raise
+    Corrupt or Unavailable.
     """
 
     config: PoolConfig

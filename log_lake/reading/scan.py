@@ -1,12 +1,13 @@
-"""Runs a scan plan: merges clusters of references, removes deleted records, combines equal keys, projects
-columns.
+"""Runs a scan plan: merges clusters of references, removes deleted records, combines equal keys, projects columns.
 
-`scan` gives tables in key order; their schema is the plan's, with the wanted columns.  A reference that overlaps
-no other passes through as it is decoded.  If an object is missing, that is an error, never a shorter answer.
+`scan` gives tables in key order; their schema is the plan's, with the wanted columns.  The records of a
+reference that overlaps no other are passed on as they are decoded.  If an object is missing, that is an error,
+never a shorter answer.
 
 `live_records` gives the live records of one cluster; compaction uses it too.  `merged` sorts the cluster's
-records in one of three ways, which give the same records: it inserts a small delta into a bulk (`insert_delta`),
-lets DataFusion merge many records in local files (`datafusion_merge`), or merges in windows (`merge`).
+records in one of three ways, which give the same records: it inserts a small delta into a bulk
+(`insert_delta`), lets DataFusion merge many records in local files (`datafusion_merge`), or merges in windows
+(`merge`).
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ def merged(
 def _alone(
     reference: Reference, reading: ReferenceReading, *, has_sequence: bool, ahead: bool
 ) -> Iterator[pa.Table]:
-    """Yields the records of one reference; with `ahead`, it is decoded on all cores while the caller works, if all
-    of it is wanted."""
+    """Yields the records of one reference. With `ahead`, and if all of the object is wanted, it is decoded on all
+    cores while the caller works."""
     if (
         ahead
         and not reading.ranges
@@ -240,7 +241,7 @@ class _Windows:
         return self._alone(*part.references) if len(part.references) == 1 else self._run(part.references)
 
     def _alone(self, reference: Reference) -> ClosedStream:
-        """An object as one stream."""
+        """Returns an object as one stream."""
         reading = self._together.narrowed([reference]) if self._narrows else self._together
         read = partial(read_reference, reference, reading, has_sequence=self._has_sequence, spool=self._spool)
         has_own = self._needs_sequence and reference.oldest is not None
@@ -273,7 +274,7 @@ class _Windows:
         yield from stream.open()
 
     def _run(self, group: Sequence[Reference]) -> ClosedStream:
-        """Small objects, merged into a run on disk."""
+        """Merges small objects into a run on disk, and returns it as one stream."""
         return run(
             group,
             self._merge_of(group),
@@ -301,8 +302,8 @@ def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
 
 
 def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Schema:
-    """Returns the columns to read: the wanted ones, those of the key, which the merge needs, those of conditions,
-    and the one that shows delete markers."""
+    """Returns the columns to read: the wanted ones; those of the key, for the merge; those of conditions; and the
+    column of delete markers."""
     conditions = fields_of(t for covers in cluster.values() for t in covers.tombstones)
     asked = top_level(plan.where) if plan.where is not None else ()
     more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
@@ -313,7 +314,7 @@ def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Sch
 
 
 def _spare(plan: ScanPlan) -> frozenset[str]:
-    """Returns the fields of the key that are neither in the result nor in the condition."""
+    """Returns the key fields that neither the result nor the condition has."""
     asked = top_level(plan.where) if plan.where is not None else ()
     return frozenset(plan.key.names) - {*plan.columns, *asked}
 

@@ -20,13 +20,14 @@ def _age_off(text: str) -> tuple[str, float] | None:
 
 
 def _hides_more(before: Settings, after: Settings) -> bool:
-    """Whether `age_off` hides by another field than before, or younger records."""
+    """Whether the changed `age_off` uses another field than before, or hides younger records."""
     old, new = before["age_off"], after["age_off"]
     return new is not None and (old is None or new[0] != old[0] or new[1] < old[1])
 
 
 def _check(settings: Settings, kind: str, key: PoolKey) -> None:
-    """Raises InvalidInput if the field is of a kind by which no record of the pool could age."""
+    """Raises InvalidInput if no record of the pool could age by this field, because of the field or the pool's
+    kind."""
     if kind == "aggregate" and settings["age_off"][0] not in key.names:
         raise InvalidInput(
             f"setting age_off={settings.text('age_off')}: in an aggregate pool it must name a field of the key "

@@ -18,7 +18,7 @@ from log_lake.objects.read import DataObject
 from log_lake.reading.ranges import WeightedSample, blunt, split_range
 
 MAX_FOOTERS = 64
-"""The most footers to read: each is a request to the store."""
+"""The most footers that are read; each takes a request to the store."""
 _AT_ONCE = 16
 
 
@@ -71,8 +71,8 @@ def _with_footers(
     store: Store,
     pool_id: str,
 ) -> list[WeightedSample]:
-    """Returns the samples, in which those of the references `numbers` are replaced by the samples in their
-    objects' footers."""
+    """Replaces the samples with these numbers by those in the footers of the references' objects; returns all
+    samples."""
     read = list(samples)
     if numbers:
         with ThreadPoolExecutor(min(len(numbers), _AT_ONCE)) as threads:

@@ -1,4 +1,4 @@
-"""What a revision holds by the sums of its references, without a read."""
+"""The content of a revision by the stored sums of its references, without reading objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from log_lake.reading.covers import Covering
 from log_lake.reading.revision import Revision
 
 QUOTED_REFERENCES = 10_000
-"""References of a pool, at most, for the sum that an answer quotes: they are looked at one by one."""
+"""The most references of a pool whose sum other commands quote, because the references are visited one by
+one."""
 
 
 def stored_content(revision: Revision) -> ContentSum | None:
@@ -29,8 +30,8 @@ def stored_content(revision: Revision) -> ContentSum | None:
 
 
 def quoted_content(revision: Revision) -> str:
-    """Returns what `lake verify` prints of the pool, for the answers of other commands; "" if that takes a read, or
-    if the pool has many references."""
+    """Returns what `lake verify` prints of the pool, for the answers of other commands; "" if that would mean
+    reading objects, or if the pool has many references."""
     parts = [revision.of_sub_pool(""), revision.of_sub_pool(NOKEY)]
     if sum(part.snapshot.totals(part.sub_pool).references for part in parts) > QUOTED_REFERENCES:
         return ""

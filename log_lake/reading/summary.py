@@ -1,5 +1,5 @@
-"""Counts and bounds of a revision, from its state, without opening objects, or opening only those whose statistics
-do not suffice.
+"""Counts and bounds of a revision, from its state. Objects are opened only if the caller wants that, and only
+those whose statistics do not suffice.
 
 Every reference has the number of its records, and for each field the number of nulls and the bounds.  They
 describe all records in the object, so they are exact if nothing hides or combines any (`known`).  A bound of
@@ -65,7 +65,7 @@ class KeyEnds:
 
 
 _Part = tuple[int, dict[str, FieldStatistics]]
-"""The number of some records, and the statistics of their fields."""
+"""The number of records of a part, and the statistics of their fields."""
 
 
 def summarize(
@@ -139,7 +139,7 @@ def _leading(reference: Reference, key: PoolKey, *, greatest: bool) -> bytes | N
 
 
 def _why(revision: Revision, reasons: Sequence[str]) -> str:
-    """Returns why the state does not suffice."""
+    """Returns why the state does not suffice, in words."""
     if SHARED in reasons or MARKERS in reasons:
         return f"records of equal keys are combined ({revision.rule.kind})"
     if DELETE in reasons:

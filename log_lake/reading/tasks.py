@@ -1,7 +1,7 @@
-"""Divides a key range among parallel tasks, at the pool's split points first.
+"""Divides a key range among parallel tasks. It cuts at the pool's split points first.
 
-A share lies in one range, or is several whole ranges that follow each other.  So objects that compaction has
-cut at the points are each read by one task only.  Called by reads of Spark.
+A share lies within one range, or is several whole ranges that follow each other. So an object that compaction
+has cut at the points is read by one task only. Called by reads of Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settings of a pool: what a setting is, its type, default and meaning.  Each room declares its own.
+"""Settings of a pool: each has a type, a default and a meaning. Each room declares its own.
 
     settings        a setting; typed access to those of a pool; which changes are refused
     setting_types   which texts a setting accepts

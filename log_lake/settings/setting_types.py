@@ -19,8 +19,8 @@ from lake_core.phrases import choices
 from lake_core.values.units import unit_bytes, unit_seconds
 
 _ANY = {"type": ["string", "number", "boolean"]}
-"""The schema of any text: an unquoted 1.5 or yes in YAML is a number or a boolean to other programs, but a text to
-the lake."""
+"""The JSON schema of any text. It also allows numbers and booleans: other programs read an unquoted 1.5 or yes in
+YAML so, but the lake reads texts."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def size_of(text: str) -> int:
 
 
 LONGEST_SPAN = 1000 * 366 * 86_400
-"""Seconds: a duration that begins now ends in the years that a date can have."""
+"""The longest duration, in seconds: one that begins now still ends in a year that dates can have."""
 
 
 @functools.lru_cache(maxsize=64)

@@ -32,7 +32,7 @@ def _never(before: Settings, after: Settings) -> bool:
 
 
 def _fits_all(settings: Settings, kind: str, key: PoolKey) -> None:
-    """A check that accepts the setting for every pool."""
+    """The check of settings that every pool can use: it does nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Setting:
     check: Callable[[Settings, str, PoolKey], None] = _fits_all
 
     def parse(self, text: str) -> Any:
-        """The value that the text stands for.  Raises ValueError."""
+        """Returns the value of the text. Raises ValueError."""
         return self.type(text)
 
 
@@ -77,7 +77,7 @@ class Together:
 
 
 SETTINGS = {"description": Setting(TEXT, "", "what the pool holds, for people")}
-"""The one setting that no room reads."""
+"""The one setting that belongs to no room."""
 
 KNOWN: dict[str, Setting] = {}
 """Every setting by name, in the order of `lake show` and the docs; `log_lake.all_settings` gathers them."""
@@ -86,7 +86,7 @@ _TOGETHER: list[Together] = []
 
 
 def declare(settings: Mapping[str, Setting], together: Iterable[Together]) -> None:
-    """Makes the settings known.  The package calls this once, with those of all rooms, before any module is
+    """Makes these settings known. The package calls it once, with the settings of all rooms, before any module is
     used."""
     KNOWN.update(settings)
     _TOGETHER.extend(together)

@@ -14,7 +14,7 @@ import re
 _CODE = re.compile(r"%(.?)", re.DOTALL)
 _DATE_CODES = frozenset("YymbBdjaAGVuUWwx")
 _PARTS = ("H", "M", "S", "f")
-"""Codes of the parts of a time of day, coarse to fine."""
+"""The codes for the parts of a time of day, from hours to fractions of seconds."""
 
 _ZEROS = ({"hour": 0}, {"minute": 0}, {"second": 0}, {"microsecond": 0})
 _PROBES = (
@@ -25,7 +25,7 @@ _PROBES = (
 
 
 def codes(format: str) -> str:
-    """The letters of the format's codes, in order, without `%%`."""
+    """Returns the letters of the format's codes, in order; `%%` is not one."""
     return "".join(letter for letter in _CODE.findall(format) if letter != "%")
 
 
@@ -79,7 +79,8 @@ def _written(moment: dt.datetime, format: str) -> str | None:
 
 
 def _gives_back(format: str, *, parts: int) -> bool:
-    """Whether moments with so many parts of a time of day read back as they were written."""
+    """Whether sample times with this many parts of a time of day are equal after they were written and read by the
+    format."""
     for probe in _PROBES:
         moment = probe
         for zero in _ZEROS[parts:]:

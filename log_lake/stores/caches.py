@@ -25,10 +25,10 @@ from log_lake.stores.ranges import NO_CACHE, RangeCache
 MEMORY, DISK = "LAKE_MEMORY_CACHE", "LAKE_CACHE"
 
 AGE = 86_400.0
-"""Seconds for which a file in the folder is used, unless the variable gives another time."""
+"""How many seconds a file in the folder is used, unless the variable says otherwise."""
 
 LEAST = 1 << 20
-"""The smallest size of the folder in bytes."""
+"""The smallest size of the folder that is accepted, in bytes."""
 
 _SIZE = r"(\d{1,15})\s*(B|[KMGT]i?B)?"
 _DISK = re.compile(rf"(/[^\0]*?)\s*,\s*{_SIZE}(?:\s*,\s*(\d{{1,9}})([smhd]))?")

@@ -1,14 +1,15 @@
 """Stores on S3 and Google Cloud Storage, over fsspec (s3fs, gcsfs).
 
-`create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`), always
-in one request: a multipart upload whose last answer was lost looks like one that never happened.  The libraries
-raise different errors for the same answer, so they are classified here by HTTP status: "exists" (412), "try again"
-(409; `create` does, a few times), "refused" (400, 401, 403, 404), "unsupported" (501).  After any other error the
-outcome is unknown.
+`create` sends the precondition that the object does not exist (`If-None-Match: *`, `ifGenerationMatch=0`),
+always in one request, because a multipart upload whose last answer was lost looks like one that never happened.
+The libraries raise different errors for the same answer, so they are classified here by HTTP status: "exists"
+(412), "try again" (409; `create` does, a few times), "refused" (400, 401, 403, 404), "unsupported" (501).
+After any other error the outcome is unknown.
 
-The libraries repeat lost requests by themselves.  So "exists" may be the answer to their own earlier write, and the
-journal reads back every "exists".  A refusal counts only if it answers the first sending (`sends`, decision 26):
-otherwise an earlier sending may have acted, and the outcome is unknown.  Listings are never cached.
+The libraries repeat lost requests by themselves. So "exists" may be caused by their own earlier write, and the
+journal reads the object back after every "exists".  A refusal counts only if it answers the first sending
+(`sends`, decision 26): otherwise an earlier sending may have acted, and the outcome is unknown.  Listings are
+never cached.
 """
 
 from __future__ import annotations
@@ -52,13 +53,14 @@ _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _REFUSED = (400, 401, 403, 404)
 _NO_SUCH_RANGE = 416
 _CONFLICTS = 6
-"""How often a create is tried that the store answers with 409; after that the outcome is unknown."""
+"""How often a create is tried if the store answers with 409; after that its outcome is unknown."""
 
 _DELETERS = 16
 """The most requests to delete that run at the same time."""
 
 _ONE_REQUEST = 5 << 30
-"""Bytes that one request may write: S3's limit.  Below this both libraries write in one request."""
+"""The most bytes that one request may write, which is S3's limit; up to this size both libraries write in one
+request."""
 
 
 class CloudStore:

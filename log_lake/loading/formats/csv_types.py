@@ -10,12 +10,12 @@
 | instant | ISO 8601 with `Z`; another offset would not come back |
 | string | anything else: `007`, `+5`, `0x10`, `1e5`, `1.10` beside `1.1`, `1e400` |
 
-Values whose texts differ stay apart: a column of `1` and `1.0`, `true` and `TRUE`, or moments written in two ways
-is text (`csv_features`).  A column without any value has the null type.  Types are found block by block and joined
-(`Narrowing`).
+Two different texts never become one value: a column of `1` and `1.0`, of `true` and `TRUE`, or of moments
+written in two ways is text (`csv_features`).  A column without any value has the null type.  Types are found
+block by block and joined (`Narrowing`).
 
-A declared field is not inferred: its text is read as the declared type (`read_as`), even if it looks like another.
-Called by `csv`.
+A declared field is not inferred: its text is read as the declared type (`read_as`), even if it looks like
+another. Called by `csv`.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ _SAMPLE = 64
 _INT, _UINT, _DOUBLE = pa.int64(), pa.uint64(), pa.float64()
 _DATE, _TIME, _INSTANT = pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")
 _PLAIN = r"^-?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?$"
-"""A plain number: no plus, no exponent, no zeros in front or at the end."""
+"""A number without a plus, an exponent, needless zeros in front, or zeros at the end."""
 
 _WITH_ZEROS = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
 _SURE_DIGITS = 15
-"""A double gives back a plain number of up to this many characters exactly."""
+"""The most characters of a plain number that certainly come back unchanged from its double."""
 
 _MINUS, _POINT, _ZERO = b"-.0"
 _NUMERIC = np.isin(np.arange(256), [ord(letter) for letter in "0123456789.-"])
 
 _PRECISIONS = (18, 38)
-"""The numbers of digits that a decimal column may have: only two, so that loads of one pool differ less."""
+"""The numbers of digits that a decimal column may have. There are only two, so that files of one pool rarely
+differ in this."""
 
 
 class Narrowing:
@@ -147,7 +148,8 @@ def common_scale(column: pa.ChunkedArray) -> int:
 
 
 class _OtherwiseWritten(ValueError):
-    """A text that can be read as a value of the type, but is not written as the lake writes that value."""
+    """Raised for a text that can be read as a value of the type, but is not written as the lake writes that
+    value."""
 
 
 def _boolean(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -168,7 +170,8 @@ def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
 def written_shortest(texts: pa.ChunkedArray) -> bool:
     """Whether every integer is written in its shortest form: no plus, no leading zeros, no sign before zero.
 
-    `texts` are those that Arrow reads as integers.  The first digit decides, also for 0x174876E800.
+    `texts` are those that Arrow reads as integers. The first character that is not a sign decides; it also
+    excludes texts such as 0x174876E800.
     """
     return all(_begin_shortest(chunk.drop_null() if chunk.null_count else chunk) for chunk in texts.chunks)
 
@@ -207,10 +210,11 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
-    """Returns for each text whether it is a plain number that is short enough for a double to give it back; null
+    """Returns for each text whether it is a plain number that certainly comes back unchanged from its double; null
     for null.
 
-    First and last characters decide.  `zeros`: the digits after the point may end in zeros.
+    Only the first and last characters of most texts are examined. `zeros`: zeros at the end, after the point,
+    are allowed.
     """
     lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
     if not lengths.any():

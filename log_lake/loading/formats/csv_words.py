@@ -21,15 +21,15 @@ _COMMA_NUMBER = r"^[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?$|^[+-]?,[0-9]+([eE][+
 _SAMPLE = 64
 
 Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-"""Returns the values of a column as they would be written without options; null for a value that is written
-differently."""
+"""A function that returns a column's values as they would be written without options; null for a value that is not
+written as the option says."""
 
 
 def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:
-    """Returns the ways of writing that the options name, in the order in which they are tried, with the type of
-    each.
+    """Returns the ways of writing that the options name, in the order in which they are tried, each with its
+    function and type.
 
-    A type of None means that the type of the normalized text is inferred, as for any text.
+    If the type is None, it is inferred from the rewritten text, as for any text.
     """
     respellings: dict[str, tuple[Respell, pa.DataType | None]] = {}
     if options.true or options.false:
@@ -48,7 +48,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
 
 def spelling_of(kind: pa.DataType) -> str:
-    """Returns the name of the way of writing for a declared type."""
+    """Returns the name of the way of writing that applies to a declared type."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_date(kind):
@@ -59,8 +59,8 @@ def spelling_of(kind: pa.DataType) -> str:
 
 
 def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
-    """Returns the column in normal form, or None if a value is written in another way.  A few values are tried
-    first."""
+    """Returns the column rewritten by the function; None if a value is not written as the option says. A few
+    values are tried first."""
     for part in (column.slice(0, _SAMPLE), column):
         values = respell(part)
         if values.null_count > part.null_count:

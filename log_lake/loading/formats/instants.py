@@ -22,7 +22,7 @@ from log_lake.loading.contract import Faults
 from log_lake.texts.typed_json import text_of
 
 _NEAR = 9_223_372_035
-"""A 64-bit count of nanoseconds holds so many seconds before and after 1970, each with any fraction."""
+"""Seconds before and after 1970 that a 64-bit count of nanoseconds holds, with any fraction of a second."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _TRUE, _FALSE, _BYTE = 1, 2, 3
 _INT96, _FIXED = b"\x06", b"\x0e"
 """The types 3 and 7 of Parquet, as Thrift writes them."""
 _LENGTH_12 = b"\x15\x18"
-"""The next field of a Thrift struct, an integer, with the value 12."""
+"""The next field of a Thrift struct, an integer with the value 12: the length of a value in bytes."""
 
 _Step = Callable[[int], None]
 

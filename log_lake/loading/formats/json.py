@@ -2,10 +2,10 @@
 
 Lines that all have one shape are split at their commas (`json_flat`).  Other lines go to Arrow's reader, a
 block at a time.  Arrow converts strings that look like times to times.  A lake returns what it was given, so
-such fields are read again as strings, and remembered.  Some lines neither reader gets right: a malformed line,
-a field of several classes, integers that a double cannot hold, values that do not fit their declared type, a
-key of another class than before.  These are read one by one, exactly, and bad lines are named (`json_exact`).
-The nesting of a line is checked before a recursive reader gets it.
+such fields are read again as strings, and remembered for later blocks. Neither reader gets some lines right: a
+malformed line, a field of several classes, integers that a double cannot hold, values that do not fit their
+declared type, a key of another class than before.  These are read one by one, exactly, and bad lines are named
+(`json_exact`). The nesting of a line is checked before a recursive reader gets it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from log_lake.loading.opening import open_text
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
 
 _MOST_NEW = 1 << 17
-"""The most names in a piece that may have new names; Arrow needs about 500 bytes for each column."""
+"""The most names in a piece if some of them may be new; Arrow needs about 500 bytes for each column."""
 
 
 _LARGE = 1 << 20
-"""Bytes.  A piece of at least this size is first tried with the known names, before its names are counted."""
+"""Bytes. A larger piece is first tried with the names known so far, before its names are counted."""
 
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
@@ -130,8 +130,8 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
 
 
 class _Places:
-    """Where the records of a frame are; lines are counted from 0.  Each property is computed when a reader first
-    asks for it."""
+    """Where the records of a frame are; lines are counted from 0. Each property is computed when it is first asked
+    for."""
 
     def __init__(self, frame: Frame, most: int) -> None:
         """`most`: how many values the records may have."""
@@ -171,7 +171,8 @@ class _Places:
 
     @cached_property
     def objects(self) -> int:
-        """The greatest possible number of records, including records inside records."""
+        """The number of opening braces, which is at least the number of records; it also counts records inside
+        records."""
         return len(self._opening)
 
     @cached_property
@@ -208,12 +209,13 @@ def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64
 
 _NULL = re.compile(rb"null")
 _NULL_RECORDS = tuple(re.compile(begin + rb"[ \t\r,\[]*null") for begin in (rb"\A", rb"\n", rb"}"))
-"""Patterns for a null where a record may be: at the beginning of a line, or after a record.  Python finds a
-pattern that begins with a certain letter 40 times as fast as one that begins with any of several."""
+"""Patterns that find a null where a record may be: at the beginning of a line, or after a record. They are
+several, because Python finds a pattern that begins with one certain letter 40 times as fast as one with several
+possible first letters."""
 
 
 def _has_null_record(block: bytes) -> bool:
-    """Whether a line may be `null`: such a line ends the process (Arrow 26), or counts as a record."""
+    """Whether a line may be `null`. On such a line Arrow 26 ends the process, or counts a record."""
     return bool(_NULL.search(block)) and any(null.search(block) for null in _NULL_RECORDS)
 
 
@@ -246,7 +248,8 @@ def _fitting(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> pa.Ta
 
 
 def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -> bool:
-    """Whether fields that are ordered or added have the kinds seen in earlier blocks; remembers new kinds."""
+    """Whether the fields that are ordered or added have values of the same kinds as in earlier blocks; remembers
+    new kinds."""
     in_table: dict[str, type] = {}
     for name in (*reading.key, *reading.rule.compared):
         index = table.schema.get_field_index(name)
@@ -268,8 +271,8 @@ def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -
 
 
 _LOOKED_FOR = 64
-"""If a block has no value for at most this many fields, its text is searched for their names: null may be written
-there."""
+"""If at most this many fields have no value in a block, their names are searched in its text, because a null may
+be written there."""
 
 
 def _parse(block: bytes, expected: list[pa.Field], *, new: bool) -> pa.Table | None:
@@ -352,8 +355,8 @@ def _may_have_lost_digits(array: pa.Array) -> bool:
 _DIGITS = bytes(letter in b"0123456789." for letter in range(256))
 _LONG = 16
 _STEP = 4
-"""The step of a quick search for runs of digits: a long run has a digit at every fourth place too, which takes a
-quarter of the time to see."""
+"""The step of a quick search for long runs of digits. It looks at every fourth byte only, which takes a quarter of
+the time; a long run has a digit there too."""
 _TINY = re.compile(rb"e-[0-9]{3}"), re.compile(rb"E-[0-9]{3}")
 _EXPONENT = re.compile(rb"[eE][+-]?[0-9]+")
 
@@ -390,7 +393,7 @@ _BEFORE_NUMBER = (b":", b",", b"[", b" ", b"\t", b"\r", b"\n")
 
 
 def _number_at(block: bytes, begin: int, end: int) -> bytes | None:
-    """The number with these digits; None if they are part of a text."""
+    """Returns the number with these digits; None if they are part of a text."""
     start = begin - 1 if block[begin - 1 : begin] == b"-" else begin
     if block[start - 1 : start] not in _BEFORE_NUMBER:
         return None

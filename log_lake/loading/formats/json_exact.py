@@ -62,7 +62,7 @@ def read_exact(
 
 
 class _Bad(ValueError):
-    """The reason why a line is not a record."""
+    """Raised for a line that is not a record; its text is the reason."""
 
 
 def _values(line: bytes) -> list[Any]:
@@ -90,7 +90,7 @@ def _values(line: bytes) -> list[Any]:
 
 
 def _skipped(text: str, position: int) -> int:
-    """Returns the position at which the next value begins."""
+    """Returns the position after the white space that begins at this one."""
     space = _JSON_SPACE.match(text, position)
     return space.end() if space else position
 
@@ -177,7 +177,7 @@ def _near(text: str, position: int) -> str:
 
 
 def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
-    """Yields the paths of a record's values, through records and lists; a field in `flat` counts as one
+    """Yields the path of each value of a record, also inside records and lists; a field in `flat` counts as one
     value."""
     for top, member in record.items():
         stack: list[tuple[LeafPath, Any]] = [((top,), None if top in flat else member)]
@@ -195,8 +195,8 @@ def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
 
 
 def cells(records: list[Any]) -> int:
-    """Returns how many values the columns of these records will have: a field has one per record of its
-    list."""
+    """Returns how many values the columns of these records have together. In a list of records, each field has one
+    value for each record."""
     lengths: dict[LeafPath, int] = {}
     lists: dict[LeafPath, LeafPath] = {}
     """By field, the list in which it is."""

@@ -44,7 +44,7 @@ _DOUBLE = pa.field("", pa.float64())
 
 
 class _OfAnotherShape(ValueError):
-    """The lines must be read by the reader of any JSON."""
+    """Raised if the lines must be read by the reader of any JSON."""
 
 
 @dataclass
@@ -214,10 +214,10 @@ def _doubles(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def lose_digits(numbers: pa.ChunkedArray, *, most: int) -> bool:
-    """Whether a double would lose digits of a number, or more than `most` numbers are not written as their doubles
-    are.
+    """Whether doubles would lose digits of these numbers, or more than `most` of them are not written as their
+    doubles are.
 
-    Each number of the second kind would have to be checked by itself.
+    Each number that is not written so would have to be checked by itself.
     """
     own = shown(numbers.cast(pa.float64()), _DOUBLE)
     others = numbers.filter(pc.not_equal(own, numbers))

@@ -83,7 +83,7 @@ def _is_several(line: bytes) -> bool:
 
 
 def _closes(text: bytes) -> bool:
-    """Whether the text contains the whole value at its beginning."""
+    """Whether the value at the beginning of the text also ends in it."""
     return bool((structure(text).depth == 0).any())
 
 

@@ -22,7 +22,8 @@ from log_lake.loading.block import Reading
 from log_lake.loading.formats.json_structure import LONGEST_DOCUMENT, Frame, frame_of, structure
 
 FrameCutter = Generator[Frame, None, None]
-"""Reads a part of the documents, and yields a frame for each piece that ends meanwhile."""
+"""A generator that reads a part of the documents. It yields a frame whenever a piece of the file has been
+used up."""
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
 _TOKEN = re.compile(rb'[{}\[\],:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^ \t\r\n{}\[\],:"]++', re.DOTALL)
@@ -93,10 +94,10 @@ class _Documents:
             self._reading.unreadable(line, f"the JSON object has {path!r} {count:,} times (option records)")
 
     def _object(self, above: str, seen: dict[str, str]) -> Generator[Frame, None, int]:
-        """Reads the members of an object, from after its brace.  Returns how many of them are the list.
+        """Reads the members of an object, from after its brace. Returns how often the wanted list was among them.
 
-        `above` is the path to the object, with a dot at its end.  `seen` gets the paths of members, with their
-        kinds.
+        `above` is the path to the object, with a dot at its end. Adds the paths of members, with their kinds,
+        to `seen`.
         """
         count, path = 0, self._reading.records
         token = yield from self._token()

@@ -17,15 +17,15 @@ import pyarrow as pa
 from log_lake.loading.formats.orc_times import are_plain, has_times, read_pairs
 
 DECODED_ROWS = 256
-"""Records that Arrow decodes at a time; it holds about five such batches.  Fewer take longer: with 64 it takes
-twice as long."""
+"""Records that Arrow decodes at a time; it holds about five such batches. Smaller batches are slow: with 64
+records, reading takes twice as long."""
 
 JOINED_ROWS = 131_072
 JOINED_BYTES = 32 << 20
 """About how many bytes of records become one block."""
 
 _OUT_OF_RANGE = "out of range for nanosecond resolution"
-"""Arrow's message about a timestamp beyond its nanoseconds."""
+"""The beginning of Arrow's message about a timestamp that its nanoseconds cannot hold."""
 
 
 class _Shared(io.RawIOBase):

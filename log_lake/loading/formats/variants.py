@@ -33,7 +33,8 @@ _ANNOTATED = re.compile(
     r"^ *(?:required|optional|repeated) group field_id=-?\d+ (.*) \(Variant\(\d+\)\) \{$", re.M
 )
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
-"""Spark's schema of the records.  Spark 4.0 says only there that a field is a variant."""
+"""The key of Spark's schema of the records in a file's metadata. Spark 4.0 says only there that a field is a
+variant."""
 
 _MISSING: Any = object()
 """Stands for a field that the object does not have."""

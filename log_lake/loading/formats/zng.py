@@ -46,18 +46,20 @@ UNITED = "records of several types have one type together, with the fields of al
 """The note that is shown for records that lose types of their own."""
 
 _MOST_BAD = 1_000
-"""The most values of one group with bytes that do not fit their types.  If there are more, the file is damaged;
-finding each takes a search."""
+"""The most values of one group whose bytes do not fit their types. Finding each of them takes a search, so with
+more the whole file counts as damaged."""
 
 _PART_ROWS = 131_072
-"""Values that are examined together: a group of very small ones may have millions, all of them bad."""
+"""How many values are examined together: a group of very small ones may have millions, all of them bad."""
 
 _REMEMBERED = 10_000
-"""Types whose faults are remembered; a file may have any number of streams with types of their own."""
+"""How many types have their faults remembered. A file may have any number of streams with types of their
+own."""
 
 
 def read_values(reading: Reading, format: str) -> Iterator[Rows | Batch]:
-    """The values of a file in groups; raises InvalidInput for a damaged file, and for text that is no value."""
+    """Yields the values of a file in groups. Raises InvalidInput for a damaged file, and for text that is not a
+    value."""
     rejected: list[Rejected] = []
     for values, _ in _groups(reading, format, rejected):
         yield values
@@ -130,7 +132,7 @@ def _parts(values: Rows | Batch) -> Iterator[tuple[int, int]]:
 
 
 def _elements(values: Rows | Batch) -> Ints:
-    """Returns, for each row, the most values that its arrays and maps may have, absent ones included."""
+    """Returns for each row how many values its arrays and maps may have at most, absent ones included."""
     elements = np.zeros(len(values), np.int64)
     for number in np.unique(values.kinds).tolist():
         if inside := _inside(values.types[number]):
@@ -144,7 +146,8 @@ def _elements(values: Rows | Batch) -> Ints:
 
 
 def _inside(kind: Type) -> int:
-    """Returns the nodes of the largest type that repeats within a value, in arrays and maps."""
+    """Returns the number of nodes of the largest type that a value may have many times, in its arrays and
+    maps."""
     if isinstance(kind, (Array, Map)):
         return sum(child.nodes for child in kind.children)
     return max(map(_inside, kind.children), default=0)

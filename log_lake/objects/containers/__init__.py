@@ -31,8 +31,8 @@ class Footer:
     size: int
     """About how many bytes the decoded footer takes."""
     took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
-    """The decoded bytes of a record, measured by earlier reads, by the columns read; the key None stands for all
-    columns."""
+    """How many decoded bytes a record takes, as earlier reads have measured, for each set of columns read; the key
+    None means all columns."""
 
 
 class Container(Protocol):

@@ -35,7 +35,8 @@ class ObjectLimits:
     chunk of a column costs as much as writing these.  Fields inside of records count as columns."""
 
     gathered: int = 8
-    """Row groups that are gathered before they are written, if together they have at most `row_group_bytes`."""
+    """The most row groups that are gathered and then written together, if they have at most
+    `row_group_bytes`."""
 
     def of_layout(self, *, scan: bool) -> ObjectLimits:
         """Returns these sizes, but with large row groups if the pool has `layout=scan`."""

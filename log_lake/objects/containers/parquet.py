@@ -38,11 +38,11 @@ FEW_RECORDS = 2_048
 (decision 336)."""
 
 BUFFERS = 16 << 20
-"""Bytes of such parts that a reader holds, of all columns together."""
+"""The bytes of such parts that a reader holds at a time, for all columns together."""
 
 
 TEXTS_KEPT = 256
-"""Pairs of a group and a selection of columns whose longest text a process remembers, per object."""
+"""For how many pairs of a group and a set of columns a process remembers the longest text, per object."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ParquetFooter(Footer):
     fields: dict[str, str] = None  # type: ignore[assignment]
     """The field of each column whose name in the file differs from its field's."""
     texts: dict[tuple[int, tuple[int, ...] | None], int] = field(default_factory=dict)
-    """The most bytes of texts in one record, by group and leaf columns (`parquet_rows`)."""
+    """By group and leaf columns: the most bytes of texts that one record can have (`parquet_rows`)."""
     longest: dict[str, int] = field(default_factory=dict)
     """The bytes of the longest text of each column, if the file is tiny and was decoded as a whole."""
 
@@ -83,8 +83,8 @@ def open_parquet(
 
 
 def _whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema, most_bytes: int) -> Whole | None:
-    """Decodes a tiny file as a whole.  Returns None if the file is not tiny, or is damaged: then later reads
-    report the damage if they need the damaged columns."""
+    """Decodes a tiny file as a whole. Returns None if the file is not tiny, or is damaged; a later read reports
+    the damage if it needs the damaged columns."""
     try:
         return read_whole(file, footer, schema, most_bytes) if most_bytes else None
     except Exception:  # Arrow raises classes of many families
@@ -227,6 +227,6 @@ class ParquetContainer:
         return sizes
 
     def close(self) -> None:
-        """Close the reader."""
+        """Closes the reader."""
         with contextlib.suppress(Exception):
             self.parquet.close()

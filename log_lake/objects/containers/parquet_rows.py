@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from lake_core.errors import Corrupt
 
 BATCH_BYTES = 256 << 20
-"""Bytes of the texts of one batch, if each of them were the longest of its column's dictionary."""
+"""The most bytes of the texts of one batch, counted as if each were the longest of its column's dictionary."""
 
 KEYS_BYTES = 1 << 30
 """The most decoded bytes of the keys of a group; writers end a group long before."""

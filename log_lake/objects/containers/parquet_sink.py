@@ -26,12 +26,12 @@ from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import leaves_of
 
 _FEW = 256
-"""Records to sample if an object has less than a row group.  Sampling all would take as long as dictionaries save
-(decision 25)."""
+"""How many records are sampled of an object that has less than a row group. Sampling all of them would take as
+long as dictionaries save (decision 25)."""
 
 
 _LARGEST_DICTIONARY = 1 << 20
-"""Bytes.  Parquet gives up a dictionary larger than this, and counting its distinct values would copy them."""
+"""Bytes. Parquet gives up a dictionary that is larger, and counting its distinct values would copy them all."""
 
 
 class ParquetSink:
@@ -45,7 +45,7 @@ class ParquetSink:
         )
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
-        """Write the records as row groups of these sizes."""
+        """Writes the records as row groups of these sizes."""
         table = self._renamed(table)
         at = 0
         for size, run in groupby(groups[:-1]):  # one call for groups of one size; a smaller one may end it
@@ -58,7 +58,7 @@ class ParquetSink:
             self._parquet.write_table(table.slice(at), row_group_size=groups[-1])
 
     def finish(self, described: ObjectMetadata) -> None:
-        """Write the footer, with the metadata and the checksums."""
+        """Writes the footer, with the metadata and the checksums."""
         data_end, blocks = self._file.begin_tail()
         described = msgspec.structs.replace(
             described,
@@ -80,7 +80,7 @@ class ParquetSink:
         )
 
     def close(self) -> None:
-        """Close the writer, whether or not it finished."""
+        """Closes the writer, whether or not it finished."""
         self._parquet.close()
 
 
@@ -120,7 +120,8 @@ def parquet_writer(
 
 
 def _recurring(sample: pa.Table) -> list[str]:
-    """Returns the columns whose values recur.  All members of records and lists count as recurring, unseen."""
+    """Returns the columns whose values recur. Of records and lists, all members count as recurring, without a look
+    at their values."""
     chosen: list[str] = []
     for column, kept in zip(sample.schema, sample.columns, strict=True):
         if pa.types.is_nested(column.type):

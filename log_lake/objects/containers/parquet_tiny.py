@@ -17,16 +17,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 MOST_BYTES = 64 << 10
-"""Bytes of a tiny file, with its footer."""
+"""The most bytes of a tiny file, with its footer."""
 
 MOST_RECORDS = 4_096
-"""Records of a tiny file."""
+"""The most records of a tiny file."""
 
 MOST_COLUMNS = 64
-"""Columns of a tiny file.  From a file with more, a reader often needs only a few."""
+"""The most columns of a tiny file. From a file with more, a reader often needs only a few."""
 
 MOST_WIDTH = 64
-"""Bytes of a value of fixed length."""
+"""The most bytes of a value of fixed length in a tiny file."""
 
 TEXT_BYTES = 8 << 20
 """The most bytes of the texts of all records, if each text were the longest of its dictionary."""

@@ -1,4 +1,5 @@
-"""The original records beside the fields that queries see: the columns `hidden.ROW` of a table, and ZNG rows.
+"""Keeps original records beside the fields that queries see: converts between ZNG rows and the columns
+`hidden.ROW` of a table.
 
 A typed format (ZNG, ZST) stores a record as one value of its own type.  Above the containers such a record is a
 row of a table, like a record of Parquet: the table has the united fields of all types, and in `ROW` the digest
@@ -6,8 +7,8 @@ of the record's type and its bytes.  Merges, filters and sorts carry `ROW` along
 record without `ROW` came from another format, or was changed on its way, for example by a declared type, by an
 aggregate, or when a delete marker was emptied.  The type of such a record follows from its fields.
 
-The digest identifies the type by its content, so tables of several objects need no common numbering.  A process
-remembers each type that it has read.
+The digest is computed from the type itself, so tables of several objects agree on it. A process remembers each
+type that it has read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from log_lake.zng.type_values import type_value
 from log_lake.zng.types import Record, Type, plain
 
 MAX_TYPES = 100_000
-"""Types that a process remembers; data with more types than this have no types in any useful sense."""
+"""How many types a process remembers; data with more types than this have no types in any useful sense."""
 
 _BY_DIGEST: dict[bytes, Type] = {}
 _DIGESTS: dict[Type, bytes] = {}
@@ -142,7 +143,8 @@ def rows_of_table(table: pa.Table) -> Rows:
 
 
 def with_rows_of_fields(table: pa.Table) -> pa.Table:
-    """The table with columns `ROW` made from its fields, for records that have only fields."""
+    """Returns the table with columns `ROW` that are made from its fields; for records that have no original
+    form."""
     return beside(table, row_columns(_of_fields(table)))
 
 

@@ -1,4 +1,5 @@
-"""Names the columns of key fields that have dots in their names; in a Parquet file these columns have other names.
+"""Names the columns of key fields that have dots in their names: in a Parquet file such a column has another name
+than its field.
 
 A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers
 of Iceberg write paths with dots, so they cannot open a file that has both (decision 202).  So every object

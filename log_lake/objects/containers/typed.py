@@ -1,4 +1,5 @@
-"""Shared by the objects of the typed formats: our own footer inside a file that other programs can read.
+"""What the objects of the typed formats (ZNG, ZST) have in common: a footer of the lake's own, inside a file that
+other programs can read.
 
 A group of records is a part of the file that can be read alone: in ZNG a stream, in ZST the columns of its own
 super types.  The hidden columns of its records (`hidden.ORDER`), if it has any, follow it as an Arrow IPC
@@ -214,7 +215,7 @@ class TypedContainer:
         return pa.ipc.open_stream(data.read_at(group.end - group.order, group.order)).read_all()
 
     def begin(self, group: int) -> int:
-        """Where in the file the group begins."""
+        """The position in the file at which the group begins."""
         return self.footer.groups[group].begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
@@ -226,7 +227,7 @@ class TypedContainer:
         return dict.fromkeys((name for name in self.footer.schema.names if name in names), 0)
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing, because the caller closes the file."""
 
 
 class TypedSink:
@@ -240,7 +241,7 @@ class TypedSink:
         self._groups: list[TypedGroup] = []
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
-        """Write the records as groups of these sizes.  Raises CannotHold."""
+        """Writes the records as groups of these sizes. Raises CannotHold."""
         if self._schema is None:
             names = [name for name in table.schema.names if name not in ROW.names]
             self._schema = pa.schema([table.schema.field(name) for name in names])
@@ -270,8 +271,8 @@ class TypedSink:
         raise NotImplementedError
 
     def described(self, described: ObjectMetadata) -> TypedDescription:
-        """Returns the footer's content.  Call it when all groups are written: the file's tail, which has a
-        checksum, begins here."""
+        """Returns the footer's content. Call it once all groups are written: the bytes after this call are the
+        file's tail, which has a checksum of its own."""
         data_end, blocks = self.file.begin_tail()
         assert self._schema is not None
         return TypedDescription(
@@ -281,7 +282,7 @@ class TypedSink:
         )
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing, because the caller closes the file."""
 
 
 def _ipc(table: pa.Table) -> bytes:

@@ -61,7 +61,7 @@ class ZngSink(TypedSink):
     """An object that is being written."""
 
     def put_rows(self, rows: Rows) -> int:
-        """Write the group as a stream."""
+        """Writes the group as a stream."""
         writer = ZngWriter(self.file)  # type: ignore[arg-type]
         try:
             writer.write(rows)
@@ -71,21 +71,21 @@ class ZngSink(TypedSink):
         return 0
 
     def put_order(self, data: bytes) -> int:
-        """Write the bytes as an application message."""
+        """Writes the bytes as an application message."""
         self.file.write(_header(len(data)))
         begin = self.file.tell()
         self.file.write(data)
         return begin
 
     def finish(self, described: ObjectMetadata) -> None:
-        """End the file with the footer, as an application message."""
+        """Ends the file with the footer, as an application message."""
         footer = encoded_footer(self.described(described))
         self.file.write(_header(len(footer)) + footer)
         self.file.end_plain_tail()
 
 
 def _header(size: int) -> bytes:
-    """The begin of an application message."""
+    """The beginning of an application message."""
     if size > MAX_VALUE_BYTES:
         raise CannotHold(f"a message of {size:,} bytes; ZNG holds at most {MAX_VALUE_BYTES:,}")
     return bytes([APPLICATION, 0]) + uvarint(size)

@@ -88,7 +88,7 @@ class ZstSink(TypedSink):
         self._writer = ZstWriter(file)  # type: ignore[arg-type]
 
     def put_rows(self, rows: Rows) -> int:
-        """Write the group as a part."""
+        """Writes the group as a part of the file."""
         try:
             self._writer.write(rows)
             self._writer.end_part()
@@ -99,11 +99,11 @@ class ZstSink(TypedSink):
         return self._writer.super_types
 
     def put_order(self, data: bytes) -> int:
-        """Write the bytes between two parts."""
+        """Writes the bytes between two parts."""
         return self._writer.put(data)
 
     def finish(self, described: ObjectMetadata) -> None:
-        """End the file: the footer ends the data section, and the maps follow it."""
+        """Ends the file: the footer ends the data section, and the maps follow it."""
         description = self.described(described)
         footer = encoded_footer(description)
         after = self._writer.end(self.file.tell() + len(footer))

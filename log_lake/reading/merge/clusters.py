@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from lake_core.history import Reference
 
 MAX_COMPARED = 256
-"""Above this number of references, skip the quadratic check and read per-record sequences."""
+"""The most references that are compared pair by pair; with more, the sequences of single records are read
+instead."""
 
 Cluster = tuple[Reference, ...]
 
@@ -31,10 +32,10 @@ def clusters(references: Iterable[Reference]) -> Iterator[Cluster]:
 
 
 def decided_by_age(cluster: Sequence[Reference]) -> bool:
-    """Whether the references' sequences alone order all records with equal keys.
+    """Whether the sequences of the references alone give the order of all records with equal keys.
 
-    If not, the per-record columns `_seq` and `_place` must be read, for example when a compaction merged loads 1
-    and 3 but not 2.
+    They do not if, for example, a compaction merged loads 1 and 3 but not 2. Then the columns `_seq` and
+    `_place` of the records must be read.
     """
     rewritten = [r for r in cluster if r.oldest is not None]
     return not rewritten or (

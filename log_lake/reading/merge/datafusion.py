@@ -49,24 +49,25 @@ BATCH_ROWS = 8_192
 batches have eight times as many records, because each batch has a fixed cost."""
 
 SMALLEST_BATCH = 512
-"""Below this number of records the batch costs DataFusion more than its records."""
+"""The least records of a batch: a smaller one costs DataFusion more than its records do."""
 
 HELD = 4
-"""Decoded batches that DataFusion holds per input: one being merged, the others being decoded or freed."""
+"""How many decoded batches DataFusion holds per input: one is being merged, others are being decoded or
+freed."""
 
 AHEAD_ROWS = 65_536
-"""Records that are merged before the caller asks for them; a writer takes as many at once."""
+"""How many records are merged before the caller asks for them; a writer takes as many at once."""
 
 AHEAD_BYTES = 16 << 20
-"""Bytes of the records that are merged ahead."""
+"""The most bytes of the records that are merged ahead."""
 
 CHECKED_FIRST = 64 << 20
 """Up to this number of bytes, the files are checked before the merge; checking more would delay the first
 batch."""
 
 MANY_INPUTS = 16
-"""With more inputs than this, read smaller batches: compacting 64 lineitem objects then peaks at 630 MB instead of
-860 MB."""
+"""With more inputs than this, batches are smaller: compacting 64 objects of lineitem then takes at most 630 MB
+instead of 860 MB."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Input:
     columns: pa.Schema
     clip: KeyRange
     cut: bool
-    """Whether the file has records outside of the clip (the key range that the reference shows of it)."""
+    """Whether the file also has records outside of the part that the reference shows (the clip)."""
     rows: int
     """An upper bound for the number of records in the clip."""
     weight: Weight
@@ -341,15 +342,16 @@ def _sorting(name: str, descending: bool) -> Any:
 
 
 def _age(reference: Reference) -> dict[str, int]:
-    """Returns the sequence and ordinal of a load's object; nothing for a compacted object, whose records have
-    their own."""
+    """Returns the sequence and ordinal of all records of a load's object; nothing for a compacted object, which
+    stores them for each record."""
     return {SEQ: reference.seq, ORDINAL: reference.ordinal} if reference.oldest is None else {}
 
 
 def _branch(
     context: Any, table: str, one: Input, key: PoolKey, schema: pa.Schema, constants: Mapping[str, int]
 ) -> Any:
-    """One file in the columns of `schema`, clipped, in its stored order; `constants` replace some columns."""
+    """Returns one file as a DataFrame: clipped, in its stored order, with the columns of `schema`; `constants`
+    replace some of them."""
     stored, names = ORDER if one.reference.oldest is not None else (), one.stored_as
     order = [[_sorting(names.get(name, name), d) for name, d in _order(key, stored)]]
     in_file = renamed(one.columns, names)

@@ -1,4 +1,4 @@
-"""Decides which streams a merge has: one for each object, or for a group of small ones.
+"""Decides which streams a merge has: one for each object, or one for a group of small ones.
 
 Tiny objects that follow each other by age become one stream (`together`).  Very many small objects are merged
 in two passes: first groups of them into runs on disk, then the runs.
@@ -39,9 +39,9 @@ class Group:
 
 
 def groups(cluster: Sequence[Reference], limits: ScanLimits) -> list[Group]:
-    """The references by age; tiny ones that follow each other share a group.
+    """Returns the references by age, in groups: tiny ones that follow each other share a group.
 
-    Above `limits.max_streams` streams, small ones do too.
+    If there would be more than `limits.max_streams` streams, small ones share groups too.
     """
     by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
     parts = [

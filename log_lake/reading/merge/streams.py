@@ -35,8 +35,8 @@ from log_lake.reading.places import records_in
 class ReferenceReading:
     """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
-    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: the
-    lifts that the references name.
+    `streams`: how many are open at the same time; they share the bytes that the limits allow. `lifts`: the
+    lifts (renumberings) to which the references refer.
     """
 
     store: Store
@@ -52,8 +52,8 @@ class ReferenceReading:
     ranges: tuple[KeyRange, ...] = ()
     """The parts of `key_range` that are read (`keys.ranges.united`); if empty, all of it."""
     spare: frozenset[str] = frozenset()
-    """Fields of the key in `schema` that are needed only for cutting; an object that lies inside the key range is
-    read without them."""
+    """Fields of the key in `schema` that are read only to find where the range cuts an object. An object that lies
+    in the range is read without them."""
 
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
         """Returns the reading without columns that none of the references has; key columns and hidden ones

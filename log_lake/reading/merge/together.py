@@ -33,7 +33,7 @@ READERS = 8
 """Threads that read objects of a store side by side: each waits for its requests."""
 
 LEAST = 3
-"""With fewer tiny neighbours than this, a stream for each costs no more."""
+"""The least number of tiny neighbours that share a stream; with fewer, a stream for each costs no more."""
 
 Read = Callable[[Reference], Iterator[pa.Table]]
 """A function that yields the records of one reference, with all columns that order them."""
@@ -41,10 +41,10 @@ Read = Callable[[Reference], Iterator[pa.Table]]
 
 @dataclass(frozen=True)
 class Gathering:
-    """How very small references become one stream.
+    """Makes one stream of very small references.
 
-    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: decoded
-    bytes that the stream may hold.  `instead`: merges references whose records take more.
+    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`. `most_bytes`: decoded
+    bytes that the stream may hold. `instead`: merges references whose records take more.
     """
 
     read: Read
@@ -121,10 +121,11 @@ def is_tiny(reference: Reference, limits: ScanLimits) -> bool:
 
 
 def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[Reference]]:
-    """Yields the references in this order: as many tiny neighbours together as may be read at once, others alone.
+    """Yields the references in the given order, in groups: tiny neighbours that may be read at once share a group,
+    others are alone.
 
-    A group has only references that overlap its first one.  So a reader of few records reads few of a long
-    chain of neighbours.
+    A group has only references that overlap its first one. So if the reader wants few records, few objects of a
+    long chain of neighbours are read.
     """
     run: list[Reference] = []
     size = requests = 0
