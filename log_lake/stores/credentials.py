@@ -27,7 +27,7 @@ from log_lake.extras import need_of_bucket
 from log_lake.stores.patience import given_seconds
 
 METADATA_SECONDS = 1.0
-"""Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""
+"""How many seconds to wait for Google's metadata server. If it exists, it is in the machine's own network."""
 
 _FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError", "FSTimeoutError")
 """Temporary errors of the libraries: the credentials exist, but their server does not answer now."""
@@ -38,10 +38,11 @@ _S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "passwo
 
 
 def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
-    """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached, requests are counted.
+    """Returns the fsspec file system of a URI in S3 or Google Cloud Storage. Its listings are not cached, and its
+    requests are counted.
 
-    Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store is
-    not installed; Unavailable if the credentials exist but their server does not answer now.
+    Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store
+    is not installed; Unavailable if the credentials exist but their server does not answer now.
     """
     need_of_bucket(uri)
     opened, sources = (_s3, _S3_SOURCES) if uri.startswith("s3") else (_gcs, _GCS_SOURCES)
@@ -120,7 +121,7 @@ _REFUSED = {
     "RequestTimeTooSkewed": "the clock of this machine is wrong by more than 15 minutes: set it",
     "AccessDenied": "the credentials have no right to this: grant it, or use others",
 }
-"""By the code of S3's answer: why it refused the credentials, and what to do."""
+"""By the code in S3's answer: why S3 refused the credentials, and what to do."""
 
 _METHODS = {
     "explicit": "the options of the store",
@@ -134,7 +135,7 @@ _METHODS = {
 
 
 def refused_credentials(fs: Any, uri: str, *, code: str, status: int | None) -> str:
-    """Which credentials a store refused, why, and what to do, in one line; "" if it refused something else.
+    """Returns one line: which credentials a store refused, why, and what to do; "" if it refused something else.
 
     The line has the beginning and the end of a key's name, and nothing of a secret.
     """
@@ -166,7 +167,8 @@ def _is_path(token: str) -> bool:
 
 
 def _has_metadata_server() -> bool:
-    """Whether a server answers at the address of Google's metadata server, or at the address the variables name."""
+    """Whether a server answers at the address of Google's metadata server, or at the one that environment
+    variables name."""
     if os.environ.get("NO_GCE_CHECK") == "true":
         return False
     address = os.environ.get("GCE_METADATA_HOST") or os.environ.get("GCE_METADATA_IP") or "169.254.169.254"

@@ -2,8 +2,8 @@
 `LAKE_CACHE=/path,20GiB,1d`.
 
     <folder>/ranges-1/<digest of store and object>/<begin>-<end>    the bytes, then a checksum of each block
-    <folder>/ranges-1/forgotten                                     its time changes when objects are forgotten
-    <folder>/ranges-1/swept                                         its time is that of the last sweep of all files
+    <folder>/ranges-1/forgotten an empty file: its time is that of the last forgetting of objects
+    <folder>/ranges-1/swept an empty file: its time is that of the last sweep of all files
 
 A file is written under another name and then renamed, so a killed process leaves none that is half written.  A
 file that is damaged, cut or unreadable counts as missing: the store is asked.  A full disk is treated likewise,
@@ -41,16 +41,16 @@ from lake_core.store.planned import Range
 log = logging.getLogger(__name__)
 
 BLOCK = 64 << 10
-"""Bytes that one checksum covers; a read takes at least one block."""
+"""How many bytes one checksum covers; a read takes at least one block."""
 
 SWEEPS = 32
-"""How many sweeps happen on average while a process writes as many bytes as the folder may have."""
+"""How often, on average, all files are swept while a process writes as many bytes as the folder may have."""
 
 FULL = 0.9
-"""The share of the folder's size that a sweep leaves in use."""
+"""A sweep deletes files until they take at most this share of the folder's size."""
 
 FORGETS = 8
-"""How often deleting the folder of an object is tried: other processes may just rename files into it."""
+"""How often deleting the folder of an object is tried: another process may just move a file into it."""
 
 SWEPT = 3_600.0
 """Seconds after which the next process sweeps all files, to find those that are too old."""
@@ -148,7 +148,7 @@ class DiskCache:
         return None
 
     def _read(self, path: Path, kept: Range, asked: Range) -> bytes | None:
-        """The bytes of a range of a file; None if it is too old, damaged or gone."""
+        """Returns the bytes of a range from a file; None if the file is too old, damaged or gone."""
         blocks = -(-(kept.end - kept.begin) // BLOCK)
         first, last = (asked.begin - kept.begin) // BLOCK, -(-(asked.end - kept.begin) // BLOCK)
         try:
@@ -200,7 +200,7 @@ class DiskCache:
             part.unlink(missing_ok=True)
 
     def _is_due(self, own: Path, written: int) -> bool:
-        """Whether to sweep all files after `written` bytes."""
+        """Whether to sweep all files now, after this process has written `written` bytes."""
         try:
             swept = (own / "swept").stat().st_mtime
         except OSError:

@@ -18,9 +18,10 @@ from log_lake.stores.patience import Patience, Waiting
 
 
 class FailingAsUnavailable:
-    """A context that turns every error of its block into Unavailable, whatever its class.
+    """A context in which every error, whatever its class, becomes Unavailable.
 
-    Every call of a store runs in one, and entering a class takes a third of the time of a generator.
+    It is a class and not a generator, because every call of a store enters one, and a class takes a third of
+    the time.
     """
 
     __slots__ = ("_name", "_say", "_uri", "_waiting")
@@ -53,7 +54,7 @@ class FailingAsUnavailable:
 def unavailable(
     uri: str, name: str, error: Exception, *, say: Callable[[Exception], str] | None = None
 ) -> Unavailable:
-    """Returns the error as Unavailable, in one line; `say` words it.
+    """Turns the error into an Unavailable with a message of one line; `say` puts the error into words.
 
     It is Denied if the store says that the process lacks a right.
     """
@@ -73,7 +74,8 @@ _CREDENTIALS = frozenset(
         "RequestTimeTooSkewed",
     }
 )
-"""Codes with which S3 refuses credentials: with other or new ones, it may allow the same request."""
+"""Codes of S3 that refuse the credentials themselves; with other or renewed ones the same request may be
+allowed."""
 
 
 def code_of(error: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 A path that was checked may lead elsewhere a moment later: a writer of one folder of the lake can replace a part
 of it by a link.  So a folder is opened from the root on, each part without following a link.  Work in the
-folder then uses its handle (`/proc/self/fd/N`), which leads to that folder whatever becomes of its name.  The
-root itself may be a link, or a part of its path may be one.  Called by `local`; decision 191.
+folder then uses its handle (`/proc/self/fd/N`), which leads to that folder even if its name is given to another
+one. Only the root, and the path to it, may have links.  Called by `local`; decision 191.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Folders:
 
 
 def open_file(path: str) -> int:
-    """A handle for reading a file, which must not be a link, a pipe, a socket or a device.
+    """Opens a file for reading and returns its handle. The file must not be a link, a pipe, a socket or a device.
 
-    Raises OSError: FileNotFoundError if there is nothing, IsADirectoryError for a folder, and with the number ELOOP
-    for a link, ENXIO for a pipe, a socket or a device.
+    Raises OSError: FileNotFoundError if there is nothing, IsADirectoryError for a folder, and with the number
+    ELOOP for a link, ENXIO for a pipe, a socket or a device.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     mode = os.fstat(handle).st_mode

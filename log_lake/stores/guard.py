@@ -1,11 +1,11 @@
 """Wraps any store, so that it raises only the errors of the port, and refuses names that lead out of it.
 
 `Lake` wraps every store in it.  Our own stores already raise only these errors.  A user's own store, or a bug
-in a library, may raise others.  They must not pass, above all not after an entry was written.  If a create
-fails with an error that the port does not define, it may have acted: the outcome is UNKNOWN.
+in a library, may raise others.  They must not reach the caller, least of all after an entry was written.  If a
+create fails with an error that the port does not define, it may have acted: the outcome is UNKNOWN.
 
-Stores word a denial in their own ways, and some name neither the object nor the denied right.  The guard adds
-both.
+Each store has its own messages for a denial, and some name neither the object nor the missing right. The guard
+adds both.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ free.
 
 
 class _Naming(FailingAsUnavailable):
-    """Like its base class, but a denial also says which right the process lacks (`right`; "" if the text already
-    says so)."""
+    """Like its base class, but if the error is a denial, adds which right the process lacks (`right`; "" if the
+    text already says so)."""
 
     __slots__ = ("_right",)
 
@@ -80,8 +80,8 @@ class _Output(GuardedFile):
 class GuardedStore:
     """The store `behind`, with only the errors of the port.
 
-    `meter` counts requests.  If the store behind counts none itself, the meter counts the calls of the port.
-    An opened file then counts as a whole, because the system reads it, not the lake.
+    `meter` counts requests.  If the store behind counts none itself, the meter counts the calls of the port. An
+    opened file then counts as one request for all of its bytes, because the system reads it, not the lake.
     """
 
     def __init__(self, behind: Store) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PAGE = 1000
-"""Names in one answer, the maximum of both services."""
+"""The most names in one answer, for both services."""
 
 ListedPage = list[tuple[str, int, float, str]]
-"""Objects as (key, size, modified, tag), ordered by key."""
+"""A page of objects, each as (key, size, modified, tag), ordered by key."""
 
 Pages = Callable[[Any, str, str, str], Iterator[ListedPage]]
-"""A function of (file system, bucket, prefix, after) that yields the keys greater than `after` in pages, with one
-request per page."""
+"""A function of (file system, bucket, prefix, after). It yields the keys greater than `after` in pages, each of
+one request."""
 
 
 def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:

@@ -1,16 +1,16 @@
 """A store in a folder of the local file system (or of any POSIX file system that has hard links).
 
-An object is written without a name (O_TMPFILE; if the file system has none, under a hidden temporary name), synced,
-and then linked to its name.  `link` fails if the name exists, so creation is atomic in name and content, and a
-killed writer leaves no half object.  Then the folder is synced; otherwise a crash could lose the name.  If that
-sync fails, this process never reports the object as durable: after an I/O error a second, successful sync proves
-nothing.
+An object is written without a name (O_TMPFILE; if the file system has none, under a hidden temporary name),
+synced, and then linked to its name.  `link` fails if the name exists, so creation is atomic in name and
+content, and a killed writer leaves no half object.  Then the folder is synced; otherwise a crash could lose the
+name.  If that sync fails, this process never reports the object as durable: after an I/O error a second,
+successful sync proves nothing.
 
 No file below the root is reached through a link, because a link may lead out of the lake: a writer with the
-right to one pool's folder could have another pool's objects deleted.  The root itself may be a link, or lie behind
-one.  Each folder of a name is opened without following links, so that no link put there meanwhile counts
-(`folders`).  Only what `local_path` gives is looked at before others open it.  A pipe, a socket or a device is no
-object either: its reader might wait without end.
+right to one pool's folder could have another pool's objects deleted.  The root itself may be a link, or lie
+behind one.  Each folder of a name is opened without following links, so that a link put there meanwhile has no
+effect (`folders`). Only a path from `local_path` is checked first and opened by others later.  A pipe, a socket
+or a device is no object either: its reader might wait without end.
 
 Hints are written under a temporary name and renamed, so that a full disk leaves the old hint or none, never an
 empty one.  A durable one is synced before it is renamed, and its folder afterwards.
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp-"
 _DELETERS = 8
-"""Threads that delete (decision 72)."""
+"""How many threads delete (decision 72)."""
 
 
 class LocalStore:
@@ -332,12 +332,12 @@ _NO_LINKS = {
     errno.EMLINK,
     errno.EXDEV,
 }
-"""Errors of file systems that do not make hard links.  EMLINK means that a file may not even have a second
+"""Errors with which a file system refuses to make hard links. EMLINK means that a file may not even have a second
 name."""
 
 
 class _Publish:
-    """Makes the content durable, links it to its name, and makes the name durable, in this order."""
+    """Writes the content to disk, links it to its name, and writes the name to disk, in this order."""
 
     def __init__(
         self, file: BinaryIO, temporary: str | None, path: str, *, root: str, may_rename: bool
@@ -383,7 +383,7 @@ class _Publish:
             ) from error
 
     def _is_ours(self) -> bool:
-        """Whether the name may refer to our file."""
+        """Whether the name may lead to our own file."""
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
         except FileNotFoundError:

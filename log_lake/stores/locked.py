@@ -1,22 +1,26 @@
-"""Creating an object at most once on a store without create-only put, under a lock of the object's name.
+"""Creates an object at most once on a store without create-only put: under a lock of the object's name.
 
-`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `locks` has
-the locks.  All writers of a lake must use the same lock; readers need none.
+`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `locks` has the
+locks.  All writers of a lake must use the same lock; readers need none.
 
-1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still asks
+1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still
+asks
    the store to create only, unless the store refuses such a request: a store that can is then safe even from a
    writer without the lock, and one that cannot ignores it.
-2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the store
+2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the
+store
    returns the object.  A copy of the write that arrives late then changes nothing.
-3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if others are
+3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if others
+are
    there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the outcome is
    UNKNOWN, never YES.
 
-Limits of a lock: a writer may overwrite an object in two cases.  It loses the lock between its check and the
-arrival of its write (the lock's server fails over, or cuts the connection, at that moment), or its write arrives
-after it stopped repeating.  If another writer has read its own bytes back by then, its acknowledged entry is lost;
-the next entry names its checksum, so that the pool is Corrupt.  A store with create-only put has no such moment;
-prefer one.  `lake init` warns about a store without it (`lake_core.store.probe.creates_once`).
+Limits of a lock: a writer may overwrite an object in two cases.  In the first, it loses the lock between its
+check and the arrival of its write, because the lock's server fails over or cuts the connection at that moment.
+In the second, its write arrives after it stopped repeating.  If another writer has read its own bytes back by
+then, its acknowledged entry is lost; the next entry names its checksum, so that the pool is Corrupt.  A store
+with create-only put has no such moment; prefer one.  `lake init` warns about a store without it
+(`lake_core.store.probe.creates_once`).
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ from lake_core.store.port import Created, ObjectInfo, Store
 log = logging.getLogger(__name__)
 
 _WRITES = 3
-"""How often a writer sends the same bytes before the outcome is unknown."""
+"""How often a writer sends the same bytes; after that the outcome is unknown."""
 
 LockCheck = Callable[[], None]
 """A function that raises Unavailable if the lock was lost."""
@@ -55,7 +59,7 @@ class Lock(Protocol):
 
 
 class NoLock:
-    """Stands for the lock of a lake that needs one, in a program that was given none: reading works, creating is
+    """The lock of a lake that needs one, in a program that was given none. Reading works, and creating is
     refused."""
 
     def __init__(self, kind: str) -> None:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 60.0
-"""Seconds that a writer waits for another one to release the lock of a name, and for an answer of the lock's
-server, unless the store's budget gives another time (`patience`)."""
+"""How many seconds a writer waits until another one releases the lock of a name, and for an answer of the lock's
+server. The store's budget may set another time (`patience`)."""
 
 _FILES = 256
-"""The number of lock files; names that share a file wait for each other."""
+"""The number of lock files. Writers of two names that share a file wait for each other."""
 
 _CONNECT_SECONDS = 10
 
@@ -44,11 +44,11 @@ _SHORTEST_CONNECT = 2
 """Seconds: libpq accepts no shorter timeout."""
 
 _MARGIN_SECONDS = 2.0
-"""Seconds between the server's timeout for the lock and the client's, so that the server can say that the lock was
-not free."""
+"""How many seconds the server's timeout for the lock is shorter than the client's, so that the server can still
+answer that the lock was not free."""
 
 _LONG_WAIT_SECONDS = 1.0
-"""A writer that waited longer for a lock logs it."""
+"""If a writer waited more seconds than this for a lock, it logs that."""
 
 
 def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:

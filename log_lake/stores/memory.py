@@ -124,6 +124,6 @@ _NAMED_LOCK = threading.Lock()
 
 
 def named(uri: str) -> MemoryStore:
-    """This process's store of the URI."""
+    """Returns the store of this URI in this process."""
     with _NAMED_LOCK:
         return _NAMED.setdefault(uri, MemoryStore(uri))

@@ -19,13 +19,13 @@ from lake_core.store.planned import Range
 from log_lake.stores.ranges import NO_CACHE, RangeCache
 
 ROOM = 64 << 20
-"""Bytes of all ranges that a process caches, unless the environment gives another number."""
+"""The most bytes of all ranges that a process caches, unless the environment sets another number."""
 
 LONGEST = 1 << 20
-"""Bytes of the longest range that is cached."""
+"""The most bytes of a range that is cached."""
 
 SECONDS = 300.0
-"""The age up to which a range is used: another process may have erased the object meanwhile."""
+"""The age in seconds up to which a range is used: another process may have erased the object meanwhile."""
 
 
 class _Held(NamedTuple):
@@ -41,7 +41,7 @@ class Memory:
     """The ranges that a process caches, the least recently used first.  Safe to use from several threads."""
 
     def __init__(self, room: int = ROOM, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """`room`: bytes that all ranges may take; `clock` gives seconds."""
+        """`room`: the most bytes of all ranges; `clock` returns seconds."""
         self._room, self._clock = room, clock
         self._held: OrderedDict[tuple[Key, Range], _Held] = OrderedDict()
         self._of: dict[Key, list[Range]] = {}
@@ -60,7 +60,7 @@ class Memory:
             return MemoryCache(self, self._stores, behind)
 
     def ranges(self, key: Key) -> list[Range]:
-        """The ranges of an object that are held and young enough."""
+        """The ranges of an object that are cached and not too old."""
         with self._lock:
             return self._young(key)
 
@@ -74,7 +74,7 @@ class Memory:
         return None
 
     def keep(self, key: Key, asked: Range, data: bytes, *, forgets: int) -> None:
-        """Caches the bytes, unless an object was forgotten since `forgets` was read."""
+        """Caches the bytes, unless an object was forgotten after the caller read the counter as `forgets`."""
         if len(data) > min(LONGEST, self._room):
             return
         with self._lock:

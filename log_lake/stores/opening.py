@@ -1,6 +1,6 @@
 """Opens the store that a URI names: a local path, `file://`, `memory://`, `s3://`, `gs://`.
 
-If a lock is named too, the store is wrapped in one that uses it (`locked`).
+If a lock is named too, the result is a store that creates objects under this lock (`locked`).
 """
 
 from __future__ import annotations

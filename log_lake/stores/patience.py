@@ -1,25 +1,27 @@
 """A limit for waiting on a store that does not answer: one budget of seconds for all repeats of a request.
 
-The client libraries repeat unanswered requests, the journal repeats on top, and then the next step asks again.  No
-layer bounds the product: a store that accepts and never answers was asked 72 times, for 20 minutes.  So each
-store has one `Patience`, and each of its calls is a `Wait`.
+The client libraries repeat unanswered requests, the journal repeats its calls, and then the next step asks
+again. No layer limits all of them together: a store that accepts and never answers was asked 72 times, for 20
+minutes.  So each store has one `Patience`, and each of its calls is a `Wait`.
 
-- The time runs from the begin of the first call that is not served.  Calls that begin soon after one that was not
-  served (`APART`) belong to the same time; a call that is served ends it.  So work of any length goes on while the
-  store serves, and a store in trouble ends a command after `seconds` together.
+- The time runs from the begin of the first call that the store does not serve. A call that begins within
+  `APART` seconds of such a call does not start it anew; a call that is served ends it. So work of any length
+  goes on as long as the store serves, but a store in trouble ends a command after `seconds` in all.
 - A call of several requests, such as a long listing, counts from the last one that was answered.
-- A call may take a second more for each `SLOWEST` bytes that it sends or is promised.  So a slow line does not end
+- A call may take a second more for each `SLOWEST` bytes that it sends or is promised.  So a slow line does not
+  end
   a large request, and a store that answers a byte at a time does not hold a small one.
-- When the time is over, the requests of the call are cancelled, and it fails.  For a while (`rest`) every further
+- When the time is over, the requests of the call are cancelled, and it fails.  For a while (`rest`) every
+  further
   call fails before anything is sent: repeats and clean-up then end at once.  After that it has the whole
   budget again.
 
-`seconds` comes from the edge: the option `timeout` of a store, `lasting` (the command's --timeout), or the variable
-LAKE_STORE_TIMEOUT.  Calls of the operating system, such as those to a file server that
-hangs, cannot be bounded.  `waits` only shows them.
+`seconds` comes from the option `timeout` of a store, from `lasting` (the command's --timeout), or from the
+variable LAKE_STORE_TIMEOUT.  Calls of the operating system, such as those to a file server that hangs, cannot
+be bounded.  `waits` only shows them.
 
-`failures` makes a wait of each call, `log_lake.stores.sends` reports requests to it, and `cli.waiting` shows waits
-to people.
+`failures` makes a wait of each call, `log_lake.stores.sends` reports requests to it, and `cli.waiting` shows
+waits to people.
 """
 
 from __future__ import annotations
@@ -45,20 +47,21 @@ if TYPE_CHECKING:
     import asyncio
 
 SECONDS = 60.0
-"""The budget unless the edge gives another: longer than a store needs to fail over, shorter than a person waits."""
+"""The default budget in seconds: longer than a store needs to fail over, shorter than a person waits."""
 
 APART = 5.0
-"""Seconds between two failed calls up to which they count as one trouble: more than any pause between
-repeats."""
+"""If less than these seconds lie between two failed calls, they count as one trouble. It is more than any pause
+between repeats."""
 
 SLOWEST = 256 << 10
-"""Bytes a second (2 Mbit/s) of a line that still serves: 50 MB, the largest part of an upload, take 190 s more."""
+"""The fewest bytes per second (2 Mbit/s) at which a line counts as working: 50 MB, the largest part of an upload,
+may take 190 s more."""
 
 TOO_MANY = 429
 """The HTTP status of a store that refuses for now."""
 
 UNTOLD = 9
-"""How many more budgets an answer may take that does not state its length."""
+"""How many budgets more an answer may take if it does not state its length."""
 
 _REST_PART, _SHORTEST_REST = 0.1, 2.0
 
@@ -117,11 +120,11 @@ class Wait:
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     def left(self) -> float:
-        """Seconds that it may still take."""
+        """How many seconds it may still take."""
         return self.patience.left(self)
 
     def waited(self) -> float:
-        """Seconds since it began."""
+        """How many seconds ago it began."""
         return self.patience.clock() - self.begun
 
     def failed(self) -> Unavailable:
@@ -168,7 +171,7 @@ class Wait:
 
 
 class Patience:
-    """The budget of one store, `seconds` in seconds; `clock` is monotonic.  Safe for use from several threads."""
+    """The time budget of one store: `seconds`. `clock` must never go back. Safe to use from several threads."""
 
     def __init__(self, seconds: float = SECONDS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds, self.clock = seconds, clock
@@ -182,7 +185,7 @@ class Patience:
         _ALL.add(self)
 
     def begin(self, what: str) -> Wait:
-        """Begins a call.  Raises Unavailable if the time ended just before."""
+        """Begins a call. Raises Unavailable if the budget was used up a short time ago."""
         now = self.clock()
         with self._lock:
             if now < self._resting_until:
@@ -209,7 +212,7 @@ class Patience:
                 self._since, self._resting_until = None, now + self.rest
 
     def left(self, wait: Wait) -> float:
-        """Seconds that a call may still take."""
+        """How many seconds a call may still take."""
         since = self._since
         begun = wait.begun if since is None else min(since, wait.begun)
         return begun + self.seconds + wait.more - self.clock()

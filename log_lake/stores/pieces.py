@@ -1,7 +1,7 @@
 """Sends one request for a range of an object, or for the whole of a small one, to S3 or Google Cloud Storage.
 
-fsspec returns the bytes of a range, but not the object's size and tag, which the answer states too.  And fsspec
-would read the whole object, whatever its size.
+fsspec returns the bytes of a range, but not the object's size and tag, although the answer states them. And to
+read a small object as a whole, it would read an object of any size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AskWhole = Callable[[Any, str, int], RangeAnswer]
 """A function of (file system, path, most bytes) that returns the answer.  Raises what the library raises."""
 
 _BLOCK = 1 << 20
-"""Bytes that are read from an answer at a time."""
+"""How many bytes of an answer are read at a time."""
 
 
 def _asked(asked: Range) -> str:
@@ -33,7 +33,8 @@ def _asked(asked: Range) -> str:
 
 
 def _piece(data: bytes, content_range: str, asked: Range) -> RangeAnswer:
-    """Makes the answer.  Without a header that says which part it is, the data are the whole object."""
+    """Makes the answer from its data. If no header says which part of the object they are, they are all of
+    it."""
     told = _CONTENT_RANGE.fullmatch(content_range)
     if told is None:
         return RangeAnswer(data[asked.begin : asked.end], len(data))

@@ -1,11 +1,12 @@
-"""Reading byte ranges of an immutable object: planned, fetched side by side, and each fetched once.
+"""Reads byte ranges of an immutable object: they are planned, fetched side by side, and each fetched once.
 
-An object store answers any range in one request, which costs about as much time as `RequestSizes.hole` bytes.
-A reader says which ranges it needs (`RangedFile.plan`).  Ranges that lie near each other come in one request,
-with the hole between them.  Requests run side by side, a bounded number of bytes ahead of what is released.  A
-read takes its bytes from what has come, waits for what is under way, and asks for what was never planned.
+An object store answers any range in one request, which costs about as much time as `RequestSizes.hole` bytes. A
+reader says which ranges it needs (`RangedFile.plan`). Ranges near each other are fetched in one request, with
+the gap between them. Requests run side by side; the bytes that are fetched before the reader has released
+earlier ones are limited. A read takes bytes that have arrived, waits for those that are being fetched, and
+requests those that were never planned.
 
-The size of an object is known from its reference.  The store says in each answer how large the object is, so an
+The size of an object is known from its reference. The store says in each answer how large the object is, so an
 object of another size is found with the first request, and is Corrupt.
 
 Callers: `cloud` opens objects so; the readers of data objects and of checkpoints plan (decision 243).
@@ -31,16 +32,16 @@ from lake_core.store.planned import REQUEST, Range
 from lake_core.values.units import unit_bytes
 
 HOLE = 512 << 10
-"""Bytes between two ranges up to which one request fetches both and the gap (decision 243)."""
+"""The largest gap in bytes between two ranges that one request fetches together with the gap (decision 243)."""
 
 REQUESTS = 16
 """The most requests for ranges that a store sends at the same time."""
 
 AHEAD = 2
-"""How many requests of full length a file may have fetched or sent before it releases the first."""
+"""How many requests of full length may be sent for a file before the reader releases the bytes of the first."""
 
 TAIL = 128 << 10
-"""Bytes at the end of a large object that are fetched first: they contain the footer of an object of 20 MB
+"""How many bytes at the end of a large object are fetched first: they contain the footer of an object of 20 MB
 (decision 243)."""
 
 
@@ -67,7 +68,7 @@ class RequestSizes:
     request: int = REQUEST
 
     def within(self, share: int) -> RequestSizes:
-        """Returns the sizes for a reader that may hold only `share` bytes; never less than a gap of its own."""
+        """Returns the sizes for a reader that may hold only `share` bytes; the length is at least `TAIL`."""
         least = min(self.request, max(share, TAIL))
         return replace(self, hole=min(self.hole, least), request=least)
 
@@ -85,14 +86,14 @@ class RangeAnswer:
 
 
 Fetch = Callable[[Range], RangeAnswer]
-"""Asks the store for a range.  Raises FileNotFoundError, Unavailable."""
+"""A function that requests a range from the store. Raises FileNotFoundError, Unavailable."""
 
 
 class RangeCache(Protocol):
     """Ranges of immutable objects that were fetched before.  Safe to use from several threads."""
 
     def held(self, name: str) -> Sequence[Range]:
-        """The ranges of the object that need no request now."""
+        """The ranges of the object that are cached now."""
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
         """The bytes of a range, from the cache if it has them, otherwise from `fetch`, whose errors are raised."""
@@ -135,7 +136,7 @@ def coalesced(ranges: Iterable[Range], reach: RequestSizes) -> list[Range]:
 
 
 class _Segment:
-    """One request of a plan: not sent, sent, or answered."""
+    """One request of a plan: not sent yet, sent, or answered."""
 
     __slots__ = ("coming", "data", "range")
 
@@ -236,7 +237,7 @@ class Ranges(io.RawIOBase):
         self._cache.forget([self._cached_as])
 
     def drop_planned(self) -> None:
-        """Drops everything except the end of the object, if that was fetched."""
+        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
         with self._lock:
             for segment in self._segments:
                 if segment is not self._tail:
@@ -244,7 +245,7 @@ class Ranges(io.RawIOBase):
             self._segments = [one for one in self._segments if one is self._tail]
 
     def release(self, before: int) -> None:
-        """Drops the bytes before this position, and fetches further ahead."""
+        """Drops the bytes before this position, so that later ones can be fetched."""
         with self._lock:
             while self._segments and self._segments[0].range.end <= before:
                 _cancel(self._segments.pop(0))
@@ -365,7 +366,7 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         self._ranges = ranges
 
     def fail_in(self, context: Callable[[], AbstractContextManager[None]]) -> None:
-        """Makes each request in this context, which may add to an error."""
+        """Runs each request within this context, which may add to its error."""
         self._ranges.failing = context
 
     def fetch_tail(self, share: int) -> None:
@@ -379,11 +380,11 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         self._ranges.plan(ranges, self._ranges.reach.within(share), keeps=keeps)
 
     def drop_planned(self) -> None:
-        """Drops everything except the end of the object, if that was fetched."""
+        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
         self._ranges.drop_planned()
 
     def forget(self) -> None:
-        """Drops what a cache holds of the object."""
+        """Drops what the cache holds of the object, so that the next reader asks the store."""
         self._ranges.forget()
 
     def release(self, before: int) -> None:
@@ -392,7 +393,7 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
 
 
 def _outside(range: Range, segments: Iterable[_Segment]) -> list[Range]:
-    """The parts of a range that are not segments; `segments` is in order."""
+    """The parts of a range that no segment covers; `segments` must be in order."""
     parts, begin = [], range.begin
     for segment in segments:
         if segment.range.end <= begin or segment.range.begin >= range.end:

@@ -1,15 +1,15 @@
 """Counts how often a request was sent, over all layers that repeat it: client, HTTP library, redirects.
 
 A refusal proves that nothing was written only if the request was sent once.  If it was sent twice, the first
-sending may have acted and lost its answer; the second is then refused because the first acted, or because a
-credential has expired in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a kept
-connection breaks, botocore and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp,
-so its trace of sent headers is counted.
+sending may have written, and its answer may be lost. The second sending may then be refused because the first
+has written, or because a credential has expired in between (decision 26).  Three layers repeat: aiohttp sends a
+PUT again if a kept connection breaks, botocore and gcsfs repeat by their policies, s3fs repeats on top.  All
+pass through aiohttp, so its trace of sent headers is counted.
 
 The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`), and counts
 them in the meter of the store, each with all its repeats.
 
-A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
+Each calling thread has its own count. The event loop, which makes the request, finds it in the context that
 `call_soon_threadsafe` copies.
 """
 
@@ -38,7 +38,7 @@ class Sends:
 
     @property
     def is_first(self) -> bool:
-        """Whether an answer can only be the answer to the first sending."""
+        """Whether an answer that came is certainly the answer to the first sending."""
         return self.sent <= 1
 
     @property
@@ -93,7 +93,8 @@ async def _answered(_: object, __: object, params: aiohttp.TraceRequestEndParams
 
 
 def kind_of(method: str, path: str, query: Container[str]) -> int:
-    """Returns the kind of a request to S3 or Google's JSON interface; prices differ by kind.  Pure."""
+    """Returns the kind of a request to S3, or to Google's JSON interface; requests of different kinds have
+    different prices. Pure."""
     if method in ("GET", "HEAD"):
         return LISTS if "list-type" in query or path.endswith("/o") else READS
     return DELETES if method == "DELETE" or "delete" in query else WRITES
@@ -110,7 +111,8 @@ def _trace() -> aiohttp.TraceConfig:
 
 
 _TRACE = _trace()
-"""One object for all sessions, because fsspec shares one file system between equal options."""
+"""The trace of all sessions. It is one object, because fsspec shares one file system only between equal
+options."""
 
 
 @functools.cache

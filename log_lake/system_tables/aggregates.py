@@ -27,22 +27,22 @@ from log_lake.system_tables.ends import is_plain
 SqlNode = dict[str, Any]
 
 _KEPT = ("CAST", "COMPARISON", "BETWEEN", "CONJUNCTION", "OPERATOR", "CASE")
-"""Classes of expressions whose value depends only on the values of their parts."""
+"""Classes of expressions whose value follows from the values of their parts alone."""
 
 _RISING = {"COMPARE_GREATERTHAN": True, "COMPARE_GREATERTHANOREQUALTO": True}
 _FALLING = {"COMPARE_LESSTHAN": False, "COMPARE_LESSTHANOREQUALTO": False}
 _DIRECTIONS = _RISING | _FALLING
-"""Comparisons, and whether they become true when their left side grows."""
+"""For each comparison, whether it can only become true (and not false) when its left side grows."""
 
 MOST_DIGITS = 18
 """Whole numbers with at most so many digits have at most 64 bits in SQL."""
 
 MOST_CALLS = 1_000
-"""Calls and conditions of a statement.  A statement with more is run over all records."""
+"""The most calls and conditions of a statement; one with more is run over all records."""
 
 
 class _NotCertain(Exception):
-    """The statement may need more than partial answers contain."""
+    """Raised if the statement may need more than partial answers contain."""
 
 
 @dataclass(frozen=True)
@@ -305,8 +305,8 @@ def _is_constant(expression: Any) -> bool:
 
 
 def _form(constant: SqlNode) -> str:
-    """Returns how a constant is written, which decides its type: a literal, or a text after a type.  Raises
-    _NotCertain."""
+    """Returns how a constant is written, because its type depends on that: a literal, or a text after the name of
+    a type. Raises _NotCertain."""
     literal: SqlNode | None
     literal, of_type = constant.get("literal"), ""
     if constant["class"] == "CAST":

@@ -1,4 +1,4 @@
-"""Converting DuckDB's answers to Arrow: values that Arrow would change are cast to text first.
+"""Converts DuckDB's answers to Arrow. Values that Arrow would change are cast to text first.
 
 | DuckDB's type | in the answer |
 |---|---|
@@ -41,13 +41,14 @@ _TRUE = frozenset(
         *("timestamptz_ns", "null"),
     }
 )
-"""Types (DuckDB's ids) that Arrow carries exactly."""
+"""The ids of DuckDB's types whose values Arrow holds exactly."""
 
 _AS_JSON = frozenset({"uhugeint", "bignum", "union", "variant"})
 
 
 def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The relation, with a cast for each column whose values Arrow would change; unchanged if there is none."""
+    """Returns the relation with a cast for each column whose values Arrow would change; unchanged if there is no
+    such column."""
     chosen = []
     changed = False
     for number, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
@@ -107,8 +108,8 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def marked(field: pa.Field, kind: Any) -> pa.Field:
-    """A field of the answer with the lake's marks, according to DuckDB's type; Arrow itself has only text for
-    JSON."""
+    """Returns a field of the answer with the lake's marks, which DuckDB's type shows; Arrow itself has only text
+    for JSON."""
     if str(kind) == "JSON":
         return json_field(field.name)
     if kind.id == "list":

@@ -27,13 +27,14 @@ from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 
 MOST_CANDIDATES = 10_000
-"""Values of a filter that are tried as bounds.  A filter with more values gets no bounds."""
+"""The most values of a filter that are tried as bounds; a filter with more of them gets no bounds."""
 
 _LITERAL = re.compile(
     r'"((?:[^"\\]|\\.)*)"'
     r"|(?<![\w.])([-+]?\d[\d.:eE+-]*(?:T| (?=\d\d:))?[\d.:]*Z?)"
 )
-"""A quoted text, or a number, date, time or timestamp, as Arrow writes them in the text of an expression."""
+"""A pattern of the values in the text of an Arrow expression: quoted texts, numbers, dates, times and
+timestamps."""
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -105,8 +106,8 @@ def _bounds(
 
 
 def _last(candidates: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
-    """Returns the last candidate up to which `holds` is true for all candidates; None if it is false for the
-    first."""
+    """Returns the last of the first candidates for which `holds` is true; None if it is false for the first one.
+    It must not become true again after it was false."""
     begin, end = 0, len(candidates)
     while begin < end:  # halves: log2 of the candidates
         middle = (begin + end) // 2
@@ -118,7 +119,8 @@ def _last(candidates: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
 
 
 def _may_pass(filter: pc.Expression, schema: pa.Schema, guarantee: pc.Expression) -> bool:
-    """Returns whether, by Arrow's simplification, a record may pass for which the guarantee is true."""
+    """Whether, as far as Arrow's simplification shows, a record for which the guarantee is true may pass the
+    filter."""
     fragment = _FORMAT.make_fragment("/none", filesystem=_FILES, partition_expression=guarantee)
     dataset = ds.FileSystemDataset([fragment], schema=schema, format=_FORMAT, filesystem=_FILES)
     try:
@@ -128,4 +130,4 @@ def _may_pass(filter: pc.Expression, schema: pa.Schema, guarantee: pc.Expression
 
 
 _FORMAT, _FILES = ds.ParquetFileFormat(), fs.LocalFileSystem()
-"""Arguments that Arrow requires; no file is opened with them."""
+"""Arguments that Arrow requires although no file is opened."""

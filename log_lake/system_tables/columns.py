@@ -68,7 +68,7 @@ class Renamed:
                 self.stored |= dict(_renamed(record))
 
     def hint(self, text: str) -> str:
-        """The names to write instead of fields that an error of DuckDB quotes; "" if it quotes none of these."""
+        """The advice if an error of DuckDB quotes a name that means several fields; "" if it quotes none."""
         words = folded(text)
         named = {
             f for f in map(folded, self.stored.values()) if f and (f'"{f}"' in words or f"'{f}'" in words)
@@ -76,7 +76,7 @@ class Renamed:
         return "; ".join(self.advice(name) for name in sorted(named))
 
     def advice(self, name: str) -> str:
-        """The names to write instead of a folded name."""
+        """The advice for a name that SQL takes for several fields: the names to write instead."""
         alike = {sql: own for sql, own in self.stored.items() if folded(own) == name}
         fields = choices([f'"{own}"' for own in alike.values()], "and")
         names = choices([f'"{sql}"' for sql in alike])
@@ -117,7 +117,7 @@ def stored_field(one: pa.Field, stored: Mapping[str, str]) -> pa.Field:
 
 
 def as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values in a type that differs only in the names of fields."""
+    """Returns the values in another type, which differs from theirs only in the names of fields."""
     if array.type.equals(kind, check_metadata=True):
         return array
     if pa.types.is_struct(kind):

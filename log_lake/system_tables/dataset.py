@@ -92,7 +92,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     @property
     def is_united(self) -> bool:
-        """Whether its records are all records of the pool, with the fields of all types united."""
+        """Whether the table has all records of the pool, with the fields of all types united."""
         return isinstance(self._records, United)
 
     def ranges(self, end: End) -> Iterator[KeyRange]:
@@ -155,10 +155,10 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Scanner:
-    """The part of a scanner that DuckDB, polars and `pyarrow.dataset` call; read once.
+    """The methods of a scanner that DuckDB, polars and `pyarrow.dataset` call; it can be read once.
 
-    Arrow's own scanner reads ahead in a thread that no caller can wait for.  If the program ends while that thread
-    is in Python, the program is aborted.  DuckDB's threads have ended when its connection is closed.
+    Arrow's own scanner reads ahead in a thread that no caller can wait for.  If the program ends while that
+    thread is in Python, the program is aborted.  DuckDB's threads have ended when its connection is closed.
     """
 
     schema: pa.Schema

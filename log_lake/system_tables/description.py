@@ -1,4 +1,5 @@
-"""Describes the fields of a pool, as DuckDB counts them: nulls, least, greatest, distinct values, a histogram.
+"""Describes the fields of a pool, by counts that DuckDB makes: nulls, least and greatest value, distinct values, a
+histogram.
 
 It runs two statements over the pool's scan: one for the figures, and one for the histograms, whose bins need
 the least and the greatest value.  Called by `lake describe`.
@@ -22,13 +23,13 @@ from log_lake.system_tables.dataset import PoolDataset
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 
 BINS = 10
-"""Bars of a histogram."""
+"""The number of bars of a histogram."""
 
 _SHOWN_VALUES = 3
-"""Frequent values of a field of texts or booleans."""
+"""How many frequent values of a field of texts or booleans are shown."""
 
 _AT_ONCE = 200
-"""Fields per statement, because DuckDB keeps figures for each in memory."""
+"""How many fields one statement describes, because DuckDB holds figures for each in memory."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class _Column:
 
     @property
     def number(self) -> str:
-        """The value as a double for a histogram; "" if there is none."""
+        """The SQL expression of the value as a double, for a histogram; "" if the type has none."""
         kind = self.field.type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             is_exact = pa.types.is_timestamp(kind) and kind.unit == "ns"

@@ -30,14 +30,14 @@ MOST_ROWS = 10_000
 records."""
 
 MOST_FOOTERS = 16
-"""Objects at the end of the key whose footers are read, at most: their samples of keys give the bounds of
+"""The most objects at the end of the key whose footers are read; the keys sampled in them give the bounds of
 ranges."""
 
 MOST_PARTS = 1_024
-"""Parts into which these objects are divided, at most."""
+"""The most parts into which the keys of these objects are divided."""
 
 RECORDS = 16_384
-"""Records of the first range, approximately, at least."""
+"""How many records the first range has at least, approximately."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class End:
         return (self.rows or 1) + self.skipped
 
     def is_whole(self, answer: pa.Table) -> bool:
-        """Returns whether records outside of the range cannot change this answer."""
+        """Whether records outside of the range cannot change this answer."""
         if self.rows is not None:
             return bool(answer.num_rows == self.rows)
         return not any(column.null_count for column in answer.columns)
@@ -80,8 +80,7 @@ def end_of(tree: Any) -> End | None:
 
 
 def is_plain(node: Mapping[str, Any], *, grouped: bool = False) -> bool:
-    """Returns whether the node is a SELECT from one table without a subquery; without groups, unless
-    `grouped`."""
+    """Whether the node is a SELECT from one table without a subquery, and, unless `grouped`, without groups."""
     source = node.get("from_table") or {}
     groups = node.get("group_expressions") or node.get("group_sets") or node.get("having")
     return (

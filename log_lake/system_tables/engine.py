@@ -35,7 +35,7 @@ class SqlLimits:
 
 
 SQL_LIMITS = SqlLimits()
-"""The defaults."""
+"""The default limits."""
 
 _LOCKED: dict[str, str | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -51,7 +51,8 @@ _LOCKED: dict[str, str | int | float | list[str]] = {
 def connected(
     limits: SqlLimits = SQL_LIMITS, *, files: Sequence[str] = ()
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Gives a restricted connection to an empty database in memory, closed when the block ends; times are in UTC.
+    """Opens a restricted connection to an empty database in memory, and closes it when the block ends. Its time
+    zone is UTC.
 
     The connection can read the local files that `files` names, and those in the folders that it names; no
     others.

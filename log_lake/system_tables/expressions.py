@@ -43,7 +43,7 @@ def setting(
     limits: SqlLimits = SQL_LIMITS,
     stop: QueryStop | None = None,
 ) -> Iterator[Callable[[pa.Table], pa.Table]]:
-    """Gives a function that sets the fields of records to the values of their expressions.
+    """Yields a function that sets the fields of records to the values of their expressions.
 
     Expressions may call the records `table`; `stop` ends the work from another thread.  The function raises
     InvalidInput for an expression that is wrong, and for a value that the field's type cannot hold.  Raises
@@ -58,8 +58,9 @@ def setting(
 class FieldSetter:
     """Sets the fields of records to the values of expressions, in a connection.
 
-    `name`: what expressions call the records.  `beside`: joins of other tables, as they follow FROM, each with one
-    row for a record; `ROW` is the number of a record.  `verb`: the statement, for errors.
+    `name`: the table name of the records in expressions. `beside`: joins of other tables, in the form in which
+    they follow FROM; each must have one row for each record, whose number is in the column `ROW`. `verb`: the
+    kind of the statement, for errors.
     """
 
     def __init__(self, expressions: Sequence[Expression], *, verb: str, name: str, beside: str = "") -> None:
@@ -112,7 +113,7 @@ def numbered(records: pa.Table) -> pa.Table:
 
 
 def wrong(error: duckdb.Error, *, verb: str) -> InvalidInput:
-    """An error of DuckDB's about a statement, as one line."""
+    """Turns an error of DuckDB about a statement into InvalidInput, in one line."""
     first, _, _ = str(error).partition("\n")
     return InvalidInput(f"{verb}: {first.strip()}{how_to_quote(first)}")
 
@@ -130,7 +131,8 @@ def _in_field(
     old: tuple[pa.ChunkedArray, pa.ChunkedArray],
     verb: str,
 ) -> pa.ChunkedArray:
-    """The values in the field's type.  A value of JSON that the expression left alone stays as it is stored."""
+    """Returns the values in the field's type. A value of JSON that the expression has not changed stays exactly as
+    it is stored."""
     values = typed_inside(column, kind).combine_chunks()
     if pa.types.is_null(field.type):  # a field without a value has no type yet
         return pa.chunked_array([values])

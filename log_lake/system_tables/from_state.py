@@ -44,7 +44,7 @@ _WHOLE = {
     "count_star": "CAST(coalesce(sum({0}), 0) AS BIGINT)",
     "count": "CAST(coalesce(sum({0}), 0) AS BIGINT)",
 }
-"""For each function, the expression that combines partial answers; `min` and `max` combine by themselves."""
+"""For each function, the one that combines its values in partial answers; `min` and `max` combine their own."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ class FromState:
         return self._asked(self._aggregates.final(whole, names), pa.concat_tables(partial))
 
     def undo(self) -> None:
-        """Restores the connection, so that it runs statements over all records again."""
+        """Makes the connection read all records of the pool again."""
         self._dataset.only = None
         self._connection.register(self._aggregates.table, self._dataset)
 
     @cached_property
     def division(self) -> Division:
-        """What is read, and what statistics tell."""
+        """Decides which objects are read, and which partial answers follow from statistics."""
         return self._from_ends() or self._from_references()
 
     def _from_ends(self) -> Division | None:
@@ -229,7 +229,7 @@ class FromState:
     def _tested(
         self, comparisons: Sequence[FieldComparison], values: Mapping[str, list[Any]]
     ) -> list[list[Any]]:
-        """By comparison, whether it is true for each of the values."""
+        """Returns for each comparison whether it is true for each of the values."""
         schema = self._dataset.schema
         columns = {name: pa.array(ones, schema.field(name).type) for name, ones in values.items()}
         answer = self._asked(self._aggregates.test(comparisons), pa.table(columns)).to_arrow_table()

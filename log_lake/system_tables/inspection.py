@@ -172,7 +172,7 @@ def _maps(store: Store, name: str, object_id: str) -> dict[str, Any]:
 
 
 def _plain(value: Any, key: str = "") -> Any:
-    """Byte strings as text."""
+    """Returns the value with its byte strings as text."""
     if isinstance(value, bytes):
         if key in {"arrow", "schemas"}:
             return {f.name: show_type(f) for f in stored_schema(value)}

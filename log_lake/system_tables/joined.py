@@ -28,23 +28,25 @@ _ROW = quoted(ROW)
 
 @dataclass(frozen=True)
 class Cases:
-    """The conditions of a MERGE's clauses by their numbers, in their order; "" is always fulfilled."""
+    """The conditions of a MERGE's clauses, by the clauses' numbers and in their order. "" is a condition that
+    always holds."""
 
     conditions: tuple[tuple[int, str], ...]
 
     @property
     def sql(self) -> str:
-        """The number of the first clause whose condition holds; NULL without one."""
+        """A SQL expression for the number of the first clause whose condition holds; NULL if none does."""
         whens = "".join(f" WHEN ({sql or 'true'}\n) THEN {number}" for number, sql in self.conditions)
         return f"CASE{whens} END" if whens else "NULL::INTEGER"
 
 
 @dataclass(frozen=True)
 class MergeJoin:
-    """A connection that holds the source.
+    """Holds the source in a connection, and joins records to it.
 
-    `name` and `source_name` are what expressions call the records of both sides, `on` is their condition.  The
-    numbers in `acts` are those of clauses that change or delete; at most one of these may take a record.
+    `name` and `source_name` are the table names of both sides in expressions, `on` is the condition that joins
+    them. The numbers in `acts` are those of clauses that change or delete; at most one of these may apply to a
+    record.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -58,7 +60,8 @@ class MergeJoin:
     acts: frozenset[int]
 
     def hold(self, source: pa.RecordBatchReader) -> None:
-        """Take the records of the source.  Raises InvalidInput, and what reading them raises."""
+        """Stores the records of the source in the connection. Raises InvalidInput, and what reading them
+        raises."""
         self._take(source.schema.empty_table(), 0, f"CREATE TEMP TABLE {_SOURCE} AS")
         count = 0
         for batch in source:
@@ -67,7 +70,8 @@ class MergeJoin:
         self._run(f"CREATE TEMP TABLE {_MET} (source BIGINT)")
 
     def _take(self, records: pa.Table, first: int, into: str) -> None:
-        """Guard: the engine gets tables, not a stream of Python's, so that none of its threads waits for Python."""
+        """Inserts records. DuckDB gets a table and no stream of Python's, so that none of its threads waits for
+        Python."""
         rows = pa.array(range(first, first + records.num_rows), pa.int64())
         self.connection.register("incoming", as_sql_sees(records).append_column(ROW, rows))
         self._run(f"{into} SELECT * FROM incoming")
@@ -89,10 +93,11 @@ class MergeJoin:
         return self._table(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {_SOURCE}")
 
     def decided(self, records: pa.Table, *, is_new: bool = True) -> pa.Table:
-        """What the clauses do with records of the target: the columns `target`, `source` and `clause`, by target.
+        """Decides which clause applies to records of the target. Returns the columns `target`, `source` and
+        `clause`, ordered by target.
 
-        `is_new`: the records were not seen before, so the records of the source that they match are noted.  Raises
-        InvalidInput if clauses take a record more than once.
+        `is_new`: these records are given for the first time, so the records of the source that they match are
+        marked as matched. Raises InvalidInput if two changing clauses apply to one record.
         """
         self.connection.register("records", numbered(records))
         t, s = quoted(self.name), quoted(self.source_name)
@@ -124,20 +129,21 @@ class MergeJoin:
         return chosen
 
     def setter(self, expressions: Sequence[Expression]) -> FieldSetter:
-        """What sets fields of the records that `pick` was called for."""
+        """Returns an object that sets fields of records; call `pick` before each use."""
         t, s, p = quoted(self.name), quoted(self.source_name), _PICKED
         beside = f"JOIN {p} ON {p}.{_ROW} = {t}.{_ROW} LEFT JOIN {_SOURCE} AS {s} ON {s}.{_ROW} = {p}.source"
         return FieldSetter(expressions, verb="MERGE", name=self.name, beside=beside)
 
     def pick(self, sources: pa.ChunkedArray) -> None:
-        """Say which record of the source each of the records has that a setter gets next."""
+        """Sets which record of the source belongs to each of the records that the setter gets next."""
         rows = pa.array(range(len(sources)), pa.int64())
         self.connection.register("=picked", pa.table({ROW: rows, "source": sources}))
 
     def inserted(
         self, number: int, values: Sequence[tuple[str, str]], source: pa.Schema, *, batch_rows: int
     ) -> Iterator[pa.Table]:
-        """The records that a clause inserts: fields, and expressions over a source of this stored schema."""
+        """Yields the records that a clause inserts. Their fields are the values of expressions over the source,
+        which has this stored schema."""
         names = [name for name, _ in values]
         chosen = ", ".join(
             f"({sql}\n) AS {quoted(name)}" for name, (_, sql) in zip(distinct(names), values, strict=True)
@@ -171,7 +177,8 @@ class MergeJoin:
             raise wrong(error, verb="MERGE") from error
 
     def meets(self, records: pa.Table, others: pa.Table) -> bool:
-        """Whether records have the same values, NULL included, in all columns of the others."""
+        """Whether the records have the same values as the others in all columns of the others; NULL equals
+        NULL."""
         self.connection.register("there", as_sql_sees(records))
         self.connection.register("others", as_sql_sees(others))
         equal = " AND ".join(

@@ -71,7 +71,7 @@ def is_system_table(name: str) -> bool:
 
 
 def system_schema(name: str) -> pa.Schema:
-    """The columns of one of the lake's own tables; raises NotFound."""
+    """The columns of one of the lake's own tables. Raises NotFound."""
     pool_name, _, kind = name.rpartition(":")
     if _is_list_of_pools(name):
         return meta.pools_table([]).schema
@@ -101,7 +101,7 @@ def system_schema(name: str) -> pa.Schema:
 
 
 def system_table(lake: Lake, name: str) -> pa.Table:
-    """One of the lake's own tables; raises NotFound."""
+    """Returns one of the lake's own tables. Raises NotFound."""
     pool_name, _, kind = name.rpartition(":")
     if _is_list_of_pools(name):
         return meta.pools_table(_pools_at(lake, name.partition("@")[2]))

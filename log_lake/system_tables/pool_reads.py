@@ -36,13 +36,13 @@ class Reads:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the caller gives the moment; then the name of a table must not give another one."""
+        """Whether the caller chooses the moment. Then no table's name may choose another one."""
         return bool(self.time or self.transaction)
 
 
 @dataclass
 class PoolReads:
-    """The pools of a statement; all are read when the first of them is needed."""
+    """The pools of a statement; the states of all are read when the first of them is needed."""
 
     lake: Lake
     tables: Iterable[str]

@@ -1,4 +1,4 @@
-"""SQL over pools, run by DuckDB.
+"""Runs SQL over pools, by DuckDB.
 
 A statement names tables as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the
 lake's own tables `"flights:objects"`, `"lake:pools"`.  A pool is a `PoolDataset`.  Fields whose names are equal
@@ -97,7 +97,7 @@ def check_files(files: Sequence[str]) -> None:
 
 
 class _Question:
-    """One connection, from the SQL to the last record of the answer."""
+    """One query: its connection, from the SQL to the last record of the answer."""
 
     _open: ClassVar[set[_Question]] = set()
 
@@ -235,8 +235,8 @@ class _Question:
             self.close()
 
     def _is_file(self, name: str) -> bool:
-        """Returns whether a table's name is a file that the caller names, or a file in a folder that it names,
-        however it is written.
+        """Whether a table's name is a file that the caller allows, or one in a folder that the caller allows,
+        however it is spelled.
 
         DuckDB opens the file, and resolves its name once more.
         """
@@ -294,7 +294,7 @@ class _Question:
 
     @classmethod
     def close_all(cls) -> None:
-        """At the end of the program: close the answers that were not read to their end."""
+        """Closes all answers that were not read to their end, when the program ends."""
         for question in list(cls._open):
             question.close()
 

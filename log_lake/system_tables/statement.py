@@ -65,7 +65,8 @@ class Statement:
 
     @cached_property
     def _aliases(self) -> Counter[str]:
-        """Counts the aliases of the statement's tables, each in the form in which SQL compares names."""
+        """How often each alias is used for a table of the statement; aliases are in the form in which SQL compares
+        names."""
         return Counter(folded(name) for node in _nodes(self.tree) for name in _alias(node))
 
     def _other_tables(self, renamed: Renamed) -> set[str]:

@@ -46,12 +46,12 @@ class QueryStop:
 
 
 AGAIN_SECONDS = 0.25
-"""Seconds between two interrupts of a query that has not ended."""
+"""How many seconds to wait until a query that has not ended is interrupted again."""
 
 
 @contextmanager
 def stopped_after(seconds: float, why: str) -> Iterator[QueryStop]:
-    """Gives a `QueryStop` that ends what runs in the block after so many seconds."""
+    """Yields a `QueryStop` that stops the queries of the block after so many seconds."""
     stop, done = QueryStop(), threading.Event()
 
     def wait() -> None:

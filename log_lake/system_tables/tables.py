@@ -115,7 +115,7 @@ def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
 
 
 def _counted(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
-    """The rows as a table.  Raises Corrupt for a sum of counts that has more than 64 bits."""
+    """Makes a table of the rows. Raises Corrupt if a sum of counts does not fit into 64 bits."""
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except OverflowError as error:

@@ -1,8 +1,8 @@
 """Converts a value that a user gave to a class; conditions, keys and the library use the same rules.
 
 A number becomes the decimal that prints like it, and a decimal the number that prints like it.  If only one of
-timestamp and class has a zone, the other counts as UTC.  A date becomes its midnight.  `text.read` reads texts,
-unless the class is number or boolean.
+timestamp and class has a zone, the other counts as UTC.  A date becomes its midnight.  Texts are read by
+`value.read`, unless the class is number or boolean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _READ = ("decimal", "date", *_MOMENTS, "time", "duration")
 """The classes, besides bytes, that a text may be read as."""
 
 _BEGIN = (*"0123456789+-.",)
-"""The characters with which a text of these classes may begin."""
+"""By class: the characters with which a text of it may begin."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()

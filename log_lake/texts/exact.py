@@ -17,8 +17,8 @@ is a decimal."""
 
 
 def exact_number(text: str) -> int | float | decimal.Decimal:
-    """A JSON number, exactly: an int of 64 bits, a double if programs print a double like that, otherwise a
-    decimal.
+    """Returns a JSON number exactly: as an int of 64 bits; as a double if programs print doubles in this form;
+    otherwise as a decimal.
 
     Programs print a double with the fewest digits that identify it, or with 16 or 17 digits: `0.1` and
     `0.10000000000000001` are the same double.  Raises NotReadable if a decimal has too few digits for the

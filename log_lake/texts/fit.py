@@ -1,4 +1,4 @@
-"""Values of a class in an Arrow type: whether the type holds a value exactly, and a column of such values.
+"""Values of a class as values of an Arrow type: whether the type holds one exactly, and a column of such values.
 
 `fitted` refuses a value that a declared type would have to cut: nanoseconds among microseconds, a third digit
 among two.  Doubles take the nearest number, because every user of doubles expects that.  Called by `loading`.
@@ -37,7 +37,7 @@ def fitted(value: Value, field: pa.Field) -> Value:
 
 
 _LARGEST_FLOAT = 3.4028235677973366e38
-"""Above this value the nearest 32-bit float is infinite."""
+"""The greatest number that a 32-bit float can hold, after rounding; greater ones would become infinite."""
 
 
 def _why(value: Value, field: pa.Field) -> str:

@@ -18,11 +18,13 @@ import pyarrow as pa
 from lake_core.keys.encoding import TICKS, Value
 
 _FLOATS: dict[int, Any] = {16: np.float16, 32: np.float32, 64: np.float64}
-"""NumPy's types by their bits.  Arrow would tell them too (`to_pandas_dtype`), but only if pandas is installed."""
+"""NumPy's types of floats, by the number of bits. Arrow's `to_pandas_dtype` would give them too, but only if
+pandas is installed."""
 
 
 def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
-    """The greatest value of the type at or below a (not null) value of its class, and whether the two are equal.
+    """Returns the greatest value of the type that is at or below a given value of its class (not null), and
+    whether the two are equal.
 
     None if all values of the type are greater.
     """

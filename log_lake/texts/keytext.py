@@ -32,7 +32,7 @@ from log_lake.texts.value import NotReadable, read, show
 
 
 class _Number(str):
-    """The digits of a JSON number, kept as a text."""
+    """A text that was a number in JSON, with its digits unchanged."""
 
     __slots__ = ()
 
@@ -50,8 +50,8 @@ class RangeText:
     prefix: str | None = None
 
     def read(self, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
-        """The range, with each value read as the class of its field; a text stays text if the class is not
-        known.
+        """Returns the range, with each value read as the class of its field; if the class is not known, the value
+        is taken as a text.
 
         Raises InvalidInput, also for an empty text.  In a script an empty text is a variable that was not set,
         and would make the range open.
@@ -154,7 +154,7 @@ def check_classes(key_range: KeyRange, key: PoolKey, classes: Mapping[str, str])
 
 
 def key_text(data: bytes | None, key: PoolKey) -> str:
-    """Returns an encoded bound as text, for errors; typed back, that text is the same bound.  For a key of several
+    """Returns an encoded bound as text, for errors; if a user types it, it is the same bound. For a key of several
     fields it is JSON."""
     values = decode_key(data, key) if data else ()
     if len(values) != 1:

@@ -23,7 +23,8 @@ FORM = 'write {"from": K, "to": K} or {"key": K}'
 
 
 _DECODER = msgspec.json.Decoder(float_hook=str)
-"""Keeps numbers with a fraction as texts, which are later read exactly as the class of their field."""
+"""Decodes JSON, but keeps numbers with a fraction as texts, which are read exactly once the class of their field
+is known."""
 
 
 def ranges_of_lines(

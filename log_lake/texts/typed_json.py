@@ -29,7 +29,7 @@ from log_lake.texts.exact import exact_number
 from log_lake.texts.value import NotReadable, read, read_double, show
 
 TAG = "lake:"
-"""The begin of a member name that states a class."""
+"""The beginning of a member's name that names a class."""
 
 QUOTED_TAG = f'"{TAG}'
 MAP, RECORD = f"{TAG}map", f"{TAG}record"
@@ -39,7 +39,7 @@ _CLASSES = {
 
 
 class MapEntries(list[tuple[Any, Any]]):
-    """The entries of a map, in the form that `value_of` returns."""
+    """The entries of a map, as `value_of` returns them."""
 
     __slots__ = ()
 
@@ -127,7 +127,7 @@ def _any_number(text: str) -> Any:
 
 
 NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
-"""A pattern that finds the words which DuckDB prints for doubles that JSON cannot express."""
+"""A pattern that finds the words that DuckDB prints for doubles that JSON cannot express."""
 
 LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
 """Reads the JSON in answers of SQL.  If two members have one name, it keeps the last."""

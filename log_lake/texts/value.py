@@ -55,7 +55,8 @@ _NOT_FINITE = {
     "-inf": -math.inf,
 }
 LONGEST_NUMBER = 400
-"""The most characters of a number: int() and Decimal() take time in the square of the length."""
+"""The most characters of a number. The time that int() and Decimal() take grows with the square of the
+length."""
 
 DATE_FAULT = "a date outside of the years 1 to 9999"
 TIMESTAMP_FAULT = "a timestamp outside of the years 1 to 9999"
@@ -64,7 +65,8 @@ TIME_FAULT = "a time outside of a day"
 
 
 class NotReadable(ValueError):
-    """The text is not a value of the class.  The message is a few words that complete the sentence "... is"."""
+    """Raised if the text is not a value of the class. Its message is a few words that complete the sentence "the
+    value is ..."."""
 
 
 def read(text: str, kind: str) -> Value:
@@ -116,7 +118,7 @@ def read_string(text: str) -> str:
 
 
 def read_boolean(text: str) -> bool:
-    """Returns True or False for the words of JSON."""
+    """Reads the words `true` and `false`."""
     if text in ("true", "false"):
         return text == "true"
     raise NotReadable("not true or false")
@@ -144,7 +146,7 @@ def read_double(text: str) -> float:
 
 
 def read_decimal(text: str) -> decimal.Decimal:
-    """The number, exactly."""
+    """Reads a number exactly."""
     if not NUMBER.fullmatch(text) or len(text) > LONGEST_NUMBER:
         raise NotReadable("not a number" if len(text) <= LONGEST_NUMBER else "too long for a number")
     with decimal.localcontext(prec=2 * DECIMAL_DIGITS), contextlib.suppress(decimal.InvalidOperation):
@@ -165,7 +167,7 @@ def read_bytes(text: str) -> bytes:
 
 
 def read_date(text: str) -> dt.date:
-    """A date from ISO 8601."""
+    """Reads a date in ISO 8601."""
     try:
         return dt.date.fromisoformat(text)
     except ValueError as error:
@@ -195,7 +197,7 @@ def in_zone(moment: Instant, *, zoned: bool) -> Instant:
 
 
 def read_time(text: str) -> Instant:
-    """A time of day."""
+    """Reads a time of day."""
     parts = _TIME.fullmatch(text)
     hours, minutes, seconds = (int(part or 0) for part in parts.groups()[:3]) if parts else (24, 0, 0)
     if parts is None or hours > 23 or minutes > 59 or seconds > 59:
@@ -204,7 +206,7 @@ def read_time(text: str) -> Instant:
 
 
 def read_duration(text: str) -> Instant:
-    """A duration from seconds: `1.5s`."""
+    """Reads a duration in seconds, such as `1.5s`."""
     parts = _DURATION.fullmatch(text)
     if parts is None:
         raise NotReadable("not a duration in seconds, like 1.5s")

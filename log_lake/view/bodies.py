@@ -1,7 +1,7 @@
-"""The bodies of requests of the page, for values that may be data of a person.
+"""Reads the bodies of the page's requests, which have values that may be data of a person.
 
-Servers and proxies log addresses; Airflow's server also logs the part of an address after the question mark.
-So a condition and a key are never part of an address of the view.
+Servers and proxies log addresses; Airflow's server also logs the part of an address after the question mark. So
+a condition and a key are never part of an address of the view.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lake_core.errors import InvalidInput
 from lake_core.records import decoders
 
 MAX_BODY = 64 * 1024
-"""Bytes of a body; a longer one is refused before it is read to its end."""
+"""The most bytes of a body; a longer one is refused before it is read to its end."""
 JSON = "application/json"
 
 T = TypeVar("T")

@@ -1,5 +1,4 @@
-"""The calendar of a pool: each cell is an interval; a row has the days of a month, the hours of a day, or a
-year."""
+"""The calendar of a pool: each cell is an interval. A row is a month of days, a day of hours, or a year."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from log_lake.coverage.coverage import LATE, Coverage, IntervalCoverage, coverag
 from log_lake.lake import Lake
 
 MAX_CELLS = 1_100
-"""Intervals that are shown, the newest: three years of days, or six weeks of hours."""
+"""The most intervals that are shown, the newest ones: three years of days, or six weeks of hours."""
 MAX_BACKFILLS = 20
-"""Commands that are shown, the first."""
+"""The most commands that are shown, the first ones."""
 DAG = "lake_intervals"
 
 _ROWS = {"hour": "%Y-%m-%d", "day": "%Y-%m", "week": "%G", "month": "%Y"}
-"""By the length of an interval, the format of its row's name, from the time at which the interval begins."""
+"""For each length of intervals: the format in which a row is named, from the begin of an interval in it."""
 
 
 class CalendarCell(msgspec.Struct, frozen=True):
@@ -55,9 +54,9 @@ class ShownBackfill(msgspec.Struct, frozen=True):
 class ShownCoverage(msgspec.Struct, frozen=True):
     """The calendar, oldest row first; `total`, `gaps` and `late` count intervals that are not shown, too.
 
-    `complete`: all intervals up to here (exclusive) are held; "" if the first is not.  `cut_before`: intervals
-    before it are left out, because there are too many; "" if none is.  `told`: whether the key tells times;
-    otherwise there are no rows.  `late_set`: whether an interval can be late.
+    `complete`: the time before which all intervals are held; "" if the first is not held.  `cut_before`:
+    intervals before it are left out, because there are too many; "" if none is.  `told`: whether the keys stand
+    for times; otherwise there are no rows.  `late_set`: whether an interval can be late.
     """
 
     told: bool

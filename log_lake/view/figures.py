@@ -1,8 +1,8 @@
-"""One pool in a row of numbers; pure.
+"""The figures of one pool, for a row of a table; pure.
 
-The row is of the branch `main`, and of what the journal says: no data object is opened.  So `records` are those
-that readers see, or, unless `is_exact`, at most so many (`reading.live`); `stored` are those that objects hold.
-Times are in seconds since 1970, sizes in bytes.
+They are those of the branch `main`, and come from the journal alone: no data object is opened. `records` counts
+those that readers see, and is an upper bound unless `is_exact` (`reading.live`); `stored` counts those in
+objects. Times are in seconds since 1970, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class PoolFigures(msgspec.Struct, frozen=True):
 
 
 class Recency(msgspec.Struct, frozen=True):
-    """When records were last written; when upkeep last worked on the pool, and how; None if that is not
-    known."""
+    """When records were last written; when upkeep last worked on the pool (`kept`), and what it did (`how`). None
+    means not known."""
 
     written: float | None = None
     kept: float | None = None
@@ -55,7 +55,8 @@ class Recency(msgspec.Struct, frozen=True):
 
 NEEDED = ("key", "high", "object")
 MAX_LISTED = 500
-"""Up to this number, references are looked at one by one; above it, columns are faster."""
+"""Up to this number, references are visited one by one; more of them are handled as columns, which is
+faster."""
 
 
 def figures_of(revision: Revision, *, max_listed: int = MAX_LISTED) -> PoolFigures:
@@ -98,7 +99,7 @@ def _live(revision: Revision, *, is_small: bool) -> LiveCount:
 
 
 def _looked_at(snapshot: Snapshot) -> tuple[int, int]:
-    """The number of objects, and the depth of the pool itself."""
+    """Returns the number of objects, and how many overlap at one key at most, by visiting each reference."""
     references = list(snapshot.all())
     return len({r.object for r in references}), overlap_depth([r for r in references if not r.sub_pool])
 
@@ -111,8 +112,8 @@ def _in_columns(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def recency(entries: Iterable[Entry], before: Recency) -> Recency:
-    """The recency from the newest entries, newest first, and that of older ones; reads no more entries than
-    needed."""
+    """Finds the recency in the newest entries, which are given newest first. What these do not show is taken from
+    `before`. Reads no more entries than needed."""
     written, kept, how = None, None, ""
     for entry in entries:
         for transaction in reversed(entry.transactions):
@@ -131,7 +132,8 @@ def recency(entries: Iterable[Entry], before: Recency) -> Recency:
 
 
 def is_upkeep(transaction: Transaction) -> bool:
-    """Whether the transaction is upkeep of `main`: maintenance of it, or what has no branch, but no tag."""
+    """Whether the transaction is upkeep of `main`: maintenance of it, or work that belongs to no branch, except
+    tags."""
     if transaction.branch:
         return transaction.branch == MAIN and is_maintenance(transaction)
     return not any(isinstance(action, SetTag | DeleteTag) for action in transaction.actions)

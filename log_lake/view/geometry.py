@@ -1,9 +1,10 @@
 """The geometry of a pool: its references over the keys, stacked by age; pure.
 
 Keys have no distance, so the axis is their order: the *rank* of a bound is its number among all bounds of
-references and tombstones.  Few references are drawn as they are, each a bar in the layer in which it rests.  Many
-are put into bins of equally many ranks.  A bin says how many references lie over it on average, by age, and
-how many, with how many records and bytes, begin in it; so sums over the bins are those of the pool.
+references and tombstones.  If there are few references, each is drawn as a bar, on top of the older ones that
+it overlaps. If there are many, they are put into bins of equally many ranks.  A bin says how many references
+lie over it on average, by age, and how many, with how many records and bytes, begin in it; so sums over the
+bins are those of the pool.
 """
 
 from __future__ import annotations
@@ -25,26 +26,28 @@ from log_lake.texts.keytext import show_key
 from log_lake.where import show
 
 MAX_BARS = 2_000
-"""References that are drawn one by one; more bars would be narrower than a pixel, and are binned."""
+"""The most references that are drawn one by one. More bars would be narrower than a pixel, so they are put into
+bins."""
 BINS = 400
-"""Bins of the keys: one for every two or three pixels of a usual page."""
+"""The number of bins of the keys: one for every two or three pixels of a usual page."""
 AGES = 8
-"""Classes of age; each has about the same number of references."""
+"""The number of classes of age, each with about the same number of references."""
 MAX_TOMBSTONES = 500
-"""Tombstones that are drawn, the newest."""
+"""The most tombstones that are drawn, the newest ones."""
 MAX_LABEL = 120
-"""Characters of a bound that is shown."""
+"""The most characters of a bound that are shown."""
 
 COLUMNS = ("key", "high", "seq", "records", "size")
-"""What binning needs of a reference (`Snapshot.table`)."""
+"""The columns of references that binning needs (`Snapshot.table`)."""
 
 Ranks = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class DeleteMark(msgspec.Struct, frozen=True):
-    """A tombstone from rank `low` to `high`: it hides records of versions `since` to `until`, both inclusive.
+    """A tombstone from rank `low` to `high`. It hides records of the versions from `since` to `until`, both
+    inclusive.
 
-    It hides none in a reference to which it was applied.
+    It hides nothing in a reference to which it was applied.
     """
 
     low: float
@@ -138,7 +141,7 @@ def bars(references: Sequence[Reference], tombstones: Sequence[Tombstone], key: 
 
 
 def bins(table: pa.Table, tombstones: Sequence[Tombstone], key: PoolKey, *, count: int = BINS) -> Bins:
-    """One or more references in at most `count` bins; the table has `COLUMNS`."""
+    """Puts references (at least one) into at most `count` bins; the table has `COLUMNS`."""
     bounds, low, high = _ranks(table, tombstones)
     edges = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
     widths = np.diff(edges)

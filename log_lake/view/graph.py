@@ -17,11 +17,11 @@ from lake_core.records import CreateBranch, Entry, Merge, Transaction
 from log_lake.view.sayings import says
 
 MAX_TEXT = 500
-"""Characters of a message or of a value of metadata that are shown."""
+"""The most characters that are shown of a message, or of a value of metadata."""
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A link to an older transaction: the newest of a branch at or below a version; `how` is parent, branch or
+    """A link to an older transaction: the newest one of a branch at or below a version. `how` is parent, branch or
     merge."""
 
     version: int
@@ -63,8 +63,8 @@ class BranchLane(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """The nodes, newest first.  Versions below `oldest` are older than the nodes; `first` is the oldest that is
-    kept."""
+    """The nodes, newest first. Transactions below the version `oldest` are left out; `first` is the oldest version
+    that is kept in the journal."""
 
     pool: str
     newest: int

@@ -21,11 +21,11 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-"""Sent with every answer, errors too."""
+"""The headers of every answer, even of errors."""
 
 
 def is_foreign(headers: dict[bytes, bytes]) -> bool:
-    """Returns whether the request comes from a page of another origin.
+    """Whether the request comes from a page of another origin.
 
     Programs send neither of the two headers; only their login counts.
     """
@@ -40,7 +40,8 @@ def is_foreign(headers: dict[bytes, bytes]) -> bool:
 
 
 def is_opened(headers: dict[bytes, bytes]) -> bool:
-    """Returns whether a browser asks for a whole page, in its own tab, because a link or a file led there."""
+    """Whether a browser asks for a whole page, in its own tab, because a person followed a link or opened a
+    file."""
     asks = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest"), b"origin" in headers)
     return asks == (b"navigate", b"document", False)
 

@@ -20,11 +20,11 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 
 BAD, LATE, NOTE = "bad", "late", "note"
-"""Something failed; something is due, or waits for a person; something that was asked for."""
+"""How bad a line is: something failed; something is due or waits for a person; a person asked for it."""
 MAX_JOBS = 40
-"""Jobs that are looked at, the newest of the pool: a few of each agent."""
+"""How many of the newest jobs of the pool are examined: a few of each agent."""
 MAX_PARKED = 100
-"""Parked files that are shown."""
+"""The most parked files that are shown."""
 
 
 class HealthLine(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def health_of(lake: Lake, pool: Pool, *, lag: dict[str, str], set_aside: int, br
 
 
 class _Parts:
-    """Adds the lines of each part; that of an error if it cannot be read."""
+    """Collects the lines of each part; if a part cannot be read, a line with the error."""
 
     def __init__(self, lines: list[HealthLine]) -> None:
         self._lines = lines
@@ -97,14 +97,15 @@ class _Parts:
 
 
 def parked_lines(parked: Sequence[Parked]) -> Iterator[HealthLine]:
-    """A line if files are parked."""
+    """Yields a line if files are parked."""
     if parked:
         says = f"{counted(len(parked), 'file')} cannot be loaded, and {'is' if len(parked) == 1 else 'are'} skipped"
         yield HealthLine(BAD, "ingest", says)
 
 
 def erasure_lines(pool: Pool) -> Iterator[HealthLine]:
-    """A line if erasures are pending.  It names no condition, which may be personal data itself."""
+    """Yields a line if erasures are pending. It shows no condition, because a condition may be personal data
+    itself."""
     pending = sum(one.status == PENDING for one in receipts.read_all(pool))
     if pending:
         says = f"{counted(pending, 'erasure is', 'erasures are')} pending: the next run of the agent resumes"
@@ -112,7 +113,7 @@ def erasure_lines(pool: Pool) -> Iterator[HealthLine]:
 
 
 def job_lines(jobs: Sequence[Job]) -> Iterator[HealthLine]:
-    """A line for each agent whose newest job failed or died; `jobs` are newest first.  Pure."""
+    """Yields a line for each agent whose newest job failed or died; `jobs` are newest first. Pure."""
     newest: dict[str, Job] = {}
     for job in jobs:
         newest.setdefault(job.agent, job)
@@ -124,7 +125,8 @@ def job_lines(jobs: Sequence[Job]) -> Iterator[HealthLine]:
 
 
 def paused_lines(pool: Pool) -> Iterator[HealthLine]:
-    """A line if the pool asks agents to leave it alone.  Raises InvalidInput for a setting that cannot be read."""
+    """Yields a line if settings ask agents to leave the pool alone. Raises InvalidInput for a setting that cannot
+    be read."""
     for name, says in (
         ("agents", "all agents leave the pool alone (agents=paused)"),
         ("upkeep", "upkeep leaves the pool alone, loads go on (upkeep=paused)"),

@@ -21,8 +21,8 @@ from log_lake.view.overview import Overview
 from log_lake.view.verdicts import Verdicts
 
 REOPEN_SECONDS = 300.0
-"""A lake is opened again after this time: its connection may have changed, and states of pools that moved meanwhile
-take memory."""
+"""After how many seconds a lake is opened again. Its connection may have changed, and the remembered states of
+pools take memory."""
 
 
 @dataclass(frozen=True)

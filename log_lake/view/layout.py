@@ -18,7 +18,7 @@ from log_lake.reading.revision import Revision
 from log_lake.view.geometry import COLUMNS, MAX_BARS, Bars, Bins, bars, bins
 
 MAX_CACHED = 32
-"""Answers that are kept for each lake; one has at most about 300 kB."""
+"""How many answers are cached for each lake; each takes at most about 300 kB."""
 
 
 class PoolLayout(msgspec.Struct, frozen=True):

@@ -13,13 +13,15 @@ from log_lake.lake import Lake
 from log_lake.lake.counting import records_matching
 
 MAX_READ = 1_000_000
-"""Records of objects that a count reads at most, which takes some seconds of one of the view's threads."""
+"""The most records of objects that a count reads; this takes one of the view's threads some seconds."""
 
 
 class Matching(msgspec.Struct, frozen=True):
-    """Records that readers see, or, unless `is_exact`, at most so many; `objects` and their bytes are searched.
+    """How many records readers see that an erasure would remove, at most so many unless `is_exact`; and how many
+    objects and bytes it would search.
 
-    Objects may hold more such records, which deletes hide or newer versions replace: an erasure removes these too.
+    Objects may hold more such records, which deletes hide or newer versions replace: an erasure removes these
+    too.
     """
 
     records: int

@@ -31,13 +31,13 @@ from log_lake.view.figures import PoolFigures, Recency, figures_of, recency
 log = logging.getLogger(__name__)
 
 READERS = 16
-"""Pools that are read at once."""
+"""How many pools are read at the same time."""
 FRESH_SECONDS = 2.0
-"""How long an answer is given again, so that many open pages cost the store as much as one."""
+"""For how many seconds an answer is given again, so that many open pages cost the store as much as one."""
 LOOK_BACK = 16
-"""Entries that are read, with a request each, to find the last write and the last upkeep of a pool."""
+"""The most entries that are read, each by a request, to find the last write and the last upkeep of a pool."""
 MAX_ROWS = 10_000
-"""Pools that are shown, the first by name, and rows that are cached: about 1 kB each."""
+"""The most pools that are shown, the first by name; as many rows are cached, of about 1 kB each."""
 
 
 class Row(msgspec.Struct, frozen=True):

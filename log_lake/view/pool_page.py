@@ -30,11 +30,11 @@ from log_lake.view.health import Health, health_of
 from log_lake.view.overview import lag_of
 
 MAX_FIELDS = 1_000
-"""Fields that are listed, the first of the pool."""
+"""The most fields that are listed, the first of the pool."""
 MAX_RANGES = 200
-"""Ranges that are listed, the first of the pool."""
+"""The most ranges that are listed, the first of the pool."""
 MAX_BOUND = 80
-"""Characters of a least or greatest value that are shown."""
+"""The most characters that are shown of a least or greatest value."""
 
 
 class SubPoolRow(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class RangeRow(msgspec.Struct, frozen=True):
 
 
 class RemovedObjects(msgspec.Struct, frozen=True):
-    """Removed objects that can come back: how many, their bytes, until when, in seconds since 1970."""
+    """Removed objects that can come back: how many, their bytes, and until when (in seconds since 1970)."""
 
     objects: int
     size: int

@@ -1,9 +1,9 @@
 """The requests that the page makes: files of the page, and what it shows as JSON.
 
-All of them read.  An address names a lake, a pool, a branch or a version, and no value of a record (`bodies`).
-The server of the app says what each of them depends on: in Airflow a login and the right to see assets.  The
-dependency is the app's and not a route's, so a route cannot be forgotten.  Errors of the lake are answers with one
-line, which the page shows.
+All of them only read. An address names a lake, a pool, a branch or a version, and no value of a record
+(`bodies`). The server sets what every request needs, in Airflow a login and the right to see assets. This is
+set for the whole app and not for each route, so that no route can be forgotten.  Errors of the lake are answers
+with one line, which the page shows.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ FILES = {
     "icon.svg": "image/svg+xml",
     **{f"{name}.js": "text/javascript" for name in SCRIPTS},
 }
-"""The files of the page, and what they are; no other name is looked up."""
+"""The files of the page, by name, with their types. No other file is served."""
 MAX_LOG = 200
-"""Versions of one answer of the log."""
+"""The most versions in one answer of the log."""
 MAX_JOBS = 200
-"""Jobs of one answer, the newest."""
+"""The most jobs in one answer, the newest."""
 MAX_TRANSACTIONS = 100
-"""Transactions over several pools of one answer, the newest; each takes some requests."""
+"""The most transactions over several pools in one answer, the newest; each takes some requests."""
 
 
 class LakeApp(FastAPI):

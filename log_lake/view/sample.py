@@ -19,11 +19,11 @@ from log_lake.lake import Lake
 from log_lake.lake.view import View
 
 MAX_RECORDS = 20
-"""Records that are shown: about a screen."""
+"""How many records are shown: about a screen."""
 MAX_FIELDS = 60
-"""Fields that are shown, the first of the pool; a record may have thousands."""
+"""The most fields that are shown, the first of the pool; a record may have thousands."""
 MAX_CELL = 160
-"""Characters of a value that are shown."""
+"""The most characters of a value that are shown."""
 
 
 class FirstRecords(msgspec.Struct, frozen=True):
@@ -81,7 +81,8 @@ def _place(name: str, names: Sequence[str]) -> int:
 
 
 def _texts(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
-    """The values as texts; strings as they are, with what cannot be printed escaped."""
+    """Returns the values as texts. Strings stay as they are, except for characters that cannot be printed, which
+    are escaped."""
     is_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
     if not is_text or is_json(field):
         return for_people(column, field)

@@ -1,4 +1,4 @@
-"""A transaction in words and counts, as a person would tell a colleague what it did; pure.
+"""Describes a transaction in words and counts, as one person would tell another what it did; pure.
 
 A message of the writer says why, and the actions say what: the log of the web view shows both.
 """
@@ -45,12 +45,12 @@ from log_lake.texts.keytext import key_text, range_words
 from log_lake.where import show
 
 MAX_CONDITION = 200
-"""Characters of a condition, or of a bound, that are shown."""
+"""The most characters of a condition, or of a bound, that are shown."""
 
 
 def says(transaction: Transaction, key: PoolKey) -> str:
-    """Says what the transaction did, such as `loaded 140 records`; of several things, the most asked-for
-    first."""
+    """Says what the transaction did, such as `loaded 140 records`. If it did several things, the one that most
+    people ask for comes first."""
     parts = list(_parts(transaction.actions, key))
     if (removed := removed_records(transaction)) is not None:
         parts.append(f"removed {counted(removed, 'record')}")
@@ -95,7 +95,7 @@ def _parts(actions: Sequence[Action], key: PoolKey) -> Iterator[str]:
 
 
 def _loaded(new: Sequence[AddObject], verb: str) -> str:
-    """`loaded 140 records, and 2 into $nokey`."""
+    """Returns words such as `loaded 140 records, and 2 into $nokey`."""
     by_pool: dict[str, int] = {}
     for one in new:
         by_pool[one.sub_pool] = by_pool.get(one.sub_pool, 0) + one.records

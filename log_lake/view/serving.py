@@ -3,9 +3,9 @@
     http://127.0.0.1:PORT/TOKEN/      the token is in the path, so that every address of the page has it
 
 It listens on the loopback address only.  Other users of the machine can reach that address, but they do not
-know the token.  A page of another site does not know it either.  Such a site could give its own name this
-address (DNS rebinding), so a request for another `Host` is refused.  The lake is opened so that nothing can
-change it (decision 283).
+know the token.  A page of another site does not know it either.  Such a site could let its own name lead to
+this address (DNS rebinding), so a request whose `Host` is not a name of this machine is refused.  The lake is
+opened so that nothing can change it (decision 283).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from log_lake.view.routes import LakeApp, answer
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
-"""Names of this machine by which a browser may ask."""
+"""The names of this machine that a browser may use in its requests."""
 
 AsgiApp = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
@@ -84,7 +84,7 @@ async def _refuse(send: Any, status: int, detail: str) -> None:
 
 
 class _Telling(uvicorn.Server):
-    """Calls `started` once it answers requests."""
+    """A server that calls `started` once it answers requests."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -103,9 +103,9 @@ def run_until_asked(
     started: Callable[[], None],
     most_connections: int | None = None,
 ) -> None:
-    """Serve an application until the process is asked to end; `started` is called as soon as it answers.
+    """Serves an application until the process is asked to end; `started` is called as soon as it answers.
 
-    More than `most_connections` at once are refused with 503; None: no bound.
+    More than `most_connections` connections at once are refused with 503; None: no limit.
     """
     config = uvicorn.Config(
         app,
@@ -121,7 +121,7 @@ def run_until_asked(
 
 
 def listen(port: int, host: str = ADDRESS) -> socket.socket:
-    """A socket at an address, the loopback one if none is named; port 0 is any free one.
+    """Opens a socket at an address, by default the loopback one; port 0 means any free port.
 
     Raises InvalidInput if the port is in use, or the machine does not have the address.
     """
@@ -141,10 +141,10 @@ def serve(
     started: Callable[[str], None],
     token: str = "",
 ) -> None:
-    """Serve the pages of a lake until the process is asked to end.
+    """Serves the pages of a lake until the process is asked to end.
 
-    `told` gets their address before the server runs, `started` as soon as it answers; it must not wait.
-    Raises what opening the lake raises, before anything is served.
+    `told` gets their address before the server runs, `started` as soon as it answers; it must not wait. Raises
+    what opening the lake raises, before anything is served.
     """
     open_to_read(uri)
     token = token or secrets.token_urlsafe(16)

@@ -1,7 +1,7 @@
-"""The doctor's answer for the page: examined at most once in `FRESH_SECONDS` for all pages that are open.
+"""The doctor's answer for the page. All open pages together cause at most one examination in `FRESH_SECONDS`.
 
-The view writes nothing, so the doctor tries no writes here, and remembers no pool.  It uses what `lake doctor`, or
-Airflow's sensor, remembers on the store.
+The view writes nothing, so the doctor tries no writes here, and remembers no pool.  It uses what `lake doctor`,
+or Airflow's sensor, remembers on the store.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from log_lake.doctor.health_finding import HealthFinding, LakeHealth
 from log_lake.lake import Lake
 
 FRESH_SECONDS = 30.0
-"""Seconds for which an answer is given again, because looking at a pool costs about seven requests."""
+"""For how many seconds an answer is given again, because looking at a pool costs about seven requests."""
 MAX_FINDINGS = 1_000
-"""Findings that are shown, the worst first."""
+"""The most findings that are shown, the worst ones."""
 
 
 class ShownFinding(msgspec.Struct, frozen=True):
@@ -34,7 +34,8 @@ class ShownFinding(msgspec.Struct, frozen=True):
 
 
 class ShownHealth(msgspec.Struct, frozen=True):
-    """The verdict of a lake; how many pools have which; the findings, the worst first; `total` counts them all.
+    """The verdict of a lake, the number of pools with each verdict, and the findings, worst first. `total` also
+    counts findings that are not shown.
 
     `now` is the time of the look, in seconds since 1970.
     """

@@ -19,11 +19,11 @@ from lake_core.errors import Unavailable
 T = TypeVar("T")
 
 THREADS = 4
-"""Requests that read at once; the table of all pools reads with more threads below."""
+"""How many requests read at the same time; the table of all pools uses more threads of its own."""
 MAX_PENDING = 32
-"""Requests that read or wait; the next one is refused."""
+"""The most requests that read or wait; further ones are refused."""
 MAX_SECONDS = 30.0
-"""Seconds that an answer may take; after that, the page is told that the lake does not answer."""
+"""The most seconds of an answer; after that, the page is told that the lake does not answer."""
 
 
 class LakeThreads:
@@ -51,7 +51,7 @@ class LakeThreads:
             future.cancel()  # one that has not begun yet; one that has begun goes on
 
     def start(self, call: Callable[[], T]) -> Future[T]:
-        """Begin the call as soon as a thread is free.  Raises Unavailable if too many calls are pending."""
+        """Starts the call as soon as a thread is free. Raises Unavailable if too many calls are pending."""
         future: Future[T] = Future()
         with self._changing:
             pending = len(self._waiting) + self._running

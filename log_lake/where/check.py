@@ -48,7 +48,7 @@ ANY = "any"
 """The class of a field of JSON: each of its values keeps a class of its own."""
 
 _NAMED = 20
-"""At most this many fields are listed in an error."""
+"""The most fields that an error lists."""
 
 
 def check(
@@ -73,7 +73,7 @@ class _Check:
     leaves: Iterator[ComparisonWords]
 
     def typed(self, condition: Condition) -> Condition:
-        """Returns the condition with typed values.  Takes the position of each comparison from `leaves`, in their
+        """Returns the condition with typed values. The positions of its comparisons are taken from `leaves`, in
         order."""
         match condition:
             case And(of):
@@ -136,7 +136,7 @@ class _Check:
 
 
 def _check_readable(value: Value, kind: str) -> None:
-    """Raises NotReadable with the value's class if no value of the class compares with it."""
+    """Raises NotReadable, which names the value's class, if the value compares with no value of this class."""
     if (
         value is not None
         and kind not in ("null", ANY)

@@ -77,7 +77,7 @@ def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
 
 
 def _of_column(leaf: Compare | In, column: Column) -> Column:
-    """The comparison with a column of a plain type; null if the classes do not compare."""
+    """Compares with a column of a plain type; the answer is null if the classes do not compare."""
     leaf_among = among(leaf, _class(column.type))
     if leaf_among is None:
         return pa.nulls(len(column), pa.bool_())
@@ -162,7 +162,7 @@ def _compare_nan(column: Column, op: Op) -> Column:
 
 
 def ordered(column: Column, op: Op, value: pa.Scalar | pa.Array) -> Column:
-    """The comparison with values of the column's own type, none of them NaN.
+    """Compares with values of the column's own type, which must not be NaN.
 
     Arrow's kernels answer false for every comparison of NaN except `!=`; here NaN comes after all numbers.
     """
@@ -184,7 +184,7 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 def exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
     """Returns the encoded value as a scalar of the type, or None if the type cannot hold it.
 
-    Cached, because each delete that joins a set of a thousand builds the set again.
+    Cached: when another delete is added to a set of a thousand, the set is built again from all their values.
     """
     floored = floor(decode_value(data), kind)
     return floored[0] if floored is not None and floored[1] else None

@@ -44,15 +44,15 @@ class FieldInterval:
 
     @property
     def empty(self) -> bool:
-        """Whether no value lies in it."""
+        """Whether no value lies in the interval."""
         return self.low >= self.high
 
     def intersect(self, other: FieldInterval) -> FieldInterval:
-        """The values in both."""
+        """The values that lie in both intervals."""
         return FieldInterval(max(self.low, other.low), min(self.high, other.high))
 
     def united(self, other: FieldInterval) -> FieldInterval:
-        """The smallest interval that holds both."""
+        """The smallest interval that holds the values of both."""
         if self.empty or other.empty:
             return other if self.empty else self
         return FieldInterval(min(self.low, other.low), max(self.high, other.high))
@@ -65,7 +65,7 @@ ALL = FieldInterval(_BEGIN, _END)
 _NONE = FieldInterval(_END, _BEGIN)
 _NULLS = FieldInterval((NULL_VALUE, 0), (NULL_VALUE, 1))
 _VALUES = FieldInterval((NULL_VALUE, 1), _END)
-"""All values without null: null comes first in either direction."""
+"""All values except null, which comes first in either direction."""
 
 
 def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRange:
@@ -117,7 +117,7 @@ class _OfField:
 
 
 def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> FieldInterval:
-    """Returns the interval of the field in all keys for which the condition is true, or, if `negated`,
+    """Returns the interval of the field in all keys for which the condition is true; if `negated`, for which it is
     false."""
     match condition:
         case And(of) | Or(of):

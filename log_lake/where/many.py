@@ -36,20 +36,20 @@ from log_lake.where.segments import segments
 from log_lake.where.shapes import Shape, Shaped, own_comparison, shape_holds, shaped
 
 FEW = 4
-"""Up to this many conditions of a kind are evaluated one by one: a kernel costs less than a search."""
+"""The most conditions of a kind that are evaluated one by one: a kernel then costs less than a search."""
 
 MOST_LAYERS = 16
 """The most guides that may overlap at one value.  Conditions beyond that are evaluated one by one."""
 
 Marks: TypeAlias = npt.NDArray[np.int64]
-"""A mark for each record; 0 means that no condition holds."""
+"""For each record a mark, or 0 if no condition holds for it."""
 
 Marked: TypeAlias = tuple[Condition, int]
 
 
 class Many:
-    """Conditions, each with a positive number, its mark, which tells the caller which condition a record
-    fulfils."""
+    """Conditions, each with a positive number, its mark. The mark of a record tells the caller which condition the
+    record fulfils."""
 
     def __init__(self, conditions: Iterable[Marked]) -> None:
         self._conditions = tuple(conditions)
@@ -149,7 +149,7 @@ def _is_mixed(leaf: Compare | In, schema: pa.Schema) -> bool:
 
 
 def _united(leaves: Sequence[Compare | In]) -> list[Condition]:
-    """Joins several equality tests of a field into one look-up; returns nothing if they name only null."""
+    """Joins several equality tests of a field into one look-up; returns nothing if their only value is null."""
     values = {value for leaf in leaves for value in (leaf.values if isinstance(leaf, In) else (leaf.value,))}
     readings = {value for leaf in leaves for value in leaf.readings}
     some = tuple(sorted(values - {NULL_VALUE}))
@@ -158,7 +158,7 @@ def _united(leaves: Sequence[Compare | In]) -> list[Condition]:
 
 @dataclass(frozen=True)
 class _Set(_Way):
-    """The values of a look-up, each with its greatest mark."""
+    """The values of a look-up, with the greatest mark of each."""
 
     field: Path
     values: pa.Array
@@ -189,7 +189,7 @@ class _Set(_Way):
 
 
 def _raise(greatest: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
-    """Raises the marks of the records whose place is not negative."""
+    """Raises the marks of those records whose index in `places` is not negative."""
     rows = np.flatnonzero(places >= 0)
     greatest[rows] = np.maximum(greatest[rows], marks[places[rows]])
 
@@ -199,7 +199,7 @@ def _raise(greatest: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
 
 @dataclass(frozen=True)
 class _Interval:
-    """The numbers of a column from `low` to `high`, both inclusive; None means no bound."""
+    """The numbers from `low` to `high`, both inclusive; None means no bound."""
 
     low: Any
     high: Any
@@ -223,7 +223,7 @@ def _after(value: Any, *, by: int) -> Any:
 
 
 def _interval(leaf: Condition, schema: pa.Schema) -> _Interval | None:
-    """The interval of a comparison with a number; None for any other condition."""
+    """Returns the numbers for which a comparison with a number is true; None for any other condition."""
     if not isinstance(leaf, Compare) or len(leaf.field) > 1 or leaf.op == "!=":
         return None
     meant = own_comparison(leaf, schema)
@@ -246,7 +246,7 @@ def _number(scalar: pa.Scalar) -> Any:
 
 
 def _exact_interval(condition: Condition, schema: pa.Schema) -> tuple[Path, _Interval] | None:
-    """The field and the interval if the condition holds for exactly the values in it."""
+    """Returns a field and an interval if the condition is true for exactly the values of the field in it."""
     members = condition.of if isinstance(condition, And) else (condition,)
     fields = {member.field if isinstance(member, Compare) else () for member in members}
     intervals = [_interval(member, schema) for member in members] if len(fields) == 1 else []
@@ -283,7 +283,7 @@ def _numpy(array: Column) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class _Segments(_Way):
-    """Segments of numbers from their bounds on, and the mark of each."""
+    """The bounds of segments of numbers, and the mark of each segment."""
 
     field: Path
     bounds: list[Any]
@@ -388,11 +388,11 @@ class _Layer(_Way):
     """The first and the last number of each guide, ascending."""
     shapes: tuple[Shape, ...]
     kind: npt.NDArray[np.int64]
-    """The index of each condition's shape."""
+    """For each condition, the index of its shape."""
     values: tuple[tuple[pa.Scalar, ...], ...]
     marks: Marks
     fields: tuple[tuple[str, ...], ...]
-    """The columns that each shape reads."""
+    """For each shape, the columns that it reads."""
 
     @classmethod
     def of(cls, path: Path, layer: Sequence[_Guided], schema: pa.Schema) -> _Layer:

@@ -13,7 +13,7 @@ from lake_core.records.conditions import OPS, And, Compare, Condition, IsNull, N
 from lake_core.values.numbers import Op
 
 _Truth = Condition | bool
-"""A condition, or True or False if the answer is the same for every record."""
+"""A condition; or a boolean, if the answer is the same for every record."""
 
 
 def of_range(key_range: KeyRange, key: PoolKey) -> Condition | None:
@@ -73,7 +73,7 @@ def _below(
 
 
 def _compared(field: KeyField, op: Op, value: Value) -> _Truth:
-    """The comparison, for values that are not null."""
+    """Returns the comparison of a field that may be null with a value that is not null."""
     if isinstance(value, bool):
         fulfil = [other for other in (False, True) if OPS[op](other, value)]
         return _equal(field, fulfil[0]) if len(fulfil) == 1 else bool(fulfil)

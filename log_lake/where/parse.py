@@ -67,7 +67,8 @@ _VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:0
 
 @dataclass(frozen=True)
 class ComparisonWords:
-    """The positions of the words of one comparison; those of its values are in the order of the condition."""
+    """Where the words of one comparison are in the text; the positions of its values are in the order of the
+    condition."""
 
     field: Position
     values: tuple[Position, ...] = ()
@@ -112,8 +113,8 @@ class _Parser:
         return self.words[self.at - 1]
 
     def takes(self, *expected: str) -> bool:
-        """If the next words are `expected` (signs, or keywords in lower case), consumes them and returns True;
-        otherwise returns False."""
+        """If the next words are `expected` (signs, or keywords in lower case), moves past them and returns true;
+        otherwise returns false."""
         ahead = self.words[self.at : self.at + len(expected)]
         texts = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
         if texts != list(expected):
@@ -244,7 +245,7 @@ class _Parser:
         )
 
     def value(self) -> tuple[bytes, Position]:
-        """An encoded value, and its position."""
+        """Reads a value. Returns it in its encoding, and its position."""
         begin = self.word.position.start
         read, text = self._value()
         position = Position(begin, self.words[self.at - 1].position.end)

@@ -1,6 +1,6 @@
 """Joins many overlapping spans into segments that do not overlap.
 
-A thousand deletes of ranges then take one binary search per record, or per batch, instead of a thousand
+For a thousand deletes of ranges, a record, or a batch, then needs one binary search instead of a thousand
 comparisons.  Called for spans of keys (`reading.deleted`) and of values (`many`).
 """
 

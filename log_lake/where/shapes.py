@@ -26,7 +26,7 @@ from log_lake.where.evaluate import Column, Records, column_at, comparison, orde
 
 @dataclass(frozen=True)
 class OpenComparison:
-    """A comparison of a field with a value that is taken out of the shape."""
+    """A comparison of a field with a value that the shape leaves open."""
 
     field: Path
     op: Op
@@ -41,7 +41,8 @@ class Joined:
 
 
 Shape: TypeAlias = OpenComparison | Joined | Condition
-"""A shape.  A condition inside a shape has no value taken out, and is evaluated as it is."""
+"""A shape. It may contain whole conditions, from which no value was taken out; these are evaluated as they
+are."""
 
 
 @dataclass(frozen=True)

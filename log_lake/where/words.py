@@ -36,7 +36,7 @@ _AROUND = 40
 
 
 class Position(NamedTuple):
-    """A span of the text: from the first character of some words to before the character after the last."""
+    """A part of the text, from its first character to before the character after its last word."""
 
     start: int
     end: int
