@@ -7,8 +7,7 @@ source.  Its `size` is 1 if the branch has the range, and 0 if it gave the range
 any more.
 
 - A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds this to the
-  draft.  So does
-  a replace of a range that lacks one of its bounds: such a range is not an interval itself.
+  draft.  So does a replace of a range that lacks one of its bounds: such a range is not an interval itself.
 - A delete of a part leaves an interval covered: those records were removed on purpose.
 - A revert restores the coverage from before the reverted transaction.
 - A merge brings the coverage of the branch, and gives up intervals of the parent that its deletes remove

@@ -9,8 +9,8 @@ newest state and returns the transaction to write, or the one that the draft's t
 - If the branch was deleted: NotFound. Drafts that began before it was restored are refused forever, too:
   Conflict.
 - If the token was used, the first outcome counts and nothing is written.
-- Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
-  (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
+- Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it (it
+  overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
   range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
 - If it does not commute with the pending part of a transaction over pools: Undecided; its writer waits.
@@ -27,8 +27,7 @@ newest state and returns the transaction to write, or the one that the draft's t
   combines: PlanAgain.
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
 - Split points that are there by now are not added, and those that are gone not removed.  If nothing is left to
-  do,
-  the outcome is None: no entry is written.
+  do, the outcome is None: no entry is written.
 - A delete gives up the intervals that it removes whole (`covered`).
 - Schemas that the state knows by now are not announced again.
 

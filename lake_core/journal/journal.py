@@ -7,24 +7,22 @@ The rules (docs/protocol.md says why they suffice; the simulation tests them und
 2. If the answer of a put is lost, the writer repeats it with the same bytes under the same version until the
    store says which entry is there.  Only then may it try n + 1; otherwise it could win twice.
 3. "Exists" with our own id inside means that an earlier try of ours won. 4. After a lost race the writer folds
-the entry that won and proposes again on the new state.  A proposal is a pure
-   function of the state; it may find that nothing is left to do, or that it conflicts.
+   the entry that won and proposes again on the new state.  A proposal is a pure function of the state; it may
+   find that nothing is left to do, or that it conflicts.
 5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.  If a
    later entry is seen, one is lost, and its version is not free.
 6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
-   there is one, entries may have been deleted while you read: discard the result and start again from a checkpoint.
-   After writing entry n, check for a fence at or above n; a missing gate shows that there is none (`gates`).  If
-   there is one, n was free only because the old entry n had been purged, or our entry has been purged since; the
-   recent ids in the newest state say which.
+   there is one, entries may have been deleted while you read: discard the result and start again from a
+   checkpoint. After writing entry n, check for a fence at or above n; a missing gate shows that there is none
+   (`gates`).  If there is one, n was free only because the old entry n had been purged, or our entry has been
+   purged since; the recent ids in the newest state say which.
 7. A state may rest on a checkpoint and read from it later.  So a load returns no state whose checkpoint lies
-below
-   the fence, and none whose checkpoint was found damaged.
+   below the fence, and none whose checkpoint was found damaged.
 8. `Unavailable` means that nothing was written.  Once a put has been sent, the call must end in a definite
-answer
-   or in OutcomeUnknown, never in Unavailable.
+   answer or in OutcomeUnknown, never in Unavailable.
 9. Nothing here deletes; `purge` does. 10. An entry names the checksum of the one before it, and the fold checks
-that.  So if an entry is lost and a
-   writer puts another one in its place, no reader folds those behind it onto the wrong one.
+   that.  So if an entry is lost and a writer puts another one in its place, no reader folds those behind it
+   onto the wrong one.
 
 `reader` keeps rules 5 and 7, and rule 6 for readers; `put_entry` keeps 2 and 3; this module keeps the rest.
 

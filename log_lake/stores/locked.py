@@ -4,15 +4,12 @@
 locks.  All writers of a lake must use the same lock; readers need none.
 
 1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still
-asks
-   the store to create only, unless the store refuses such a request: a store that can is then safe even from a
-   writer without the lock, and one that cannot ignores it.
+   asks the store to create only, unless the store refuses such a request: a store that can is then safe even
+   from a writer without the lock, and one that cannot ignores it.
 2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the
-store
-   returns the object.  A copy of the write that arrives late then changes nothing.
+   store returns the object.  A copy of the write that arrives late then changes nothing.
 3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if others
-are
-   there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the outcome is
+   are there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the outcome is
    UNKNOWN, never YES.
 
 Limits of a lock: a writer may overwrite an object in two cases.  In the first, it loses the lock between its

@@ -9,12 +9,10 @@ minutes.  So each store has one `Patience`, and each of its calls is a `Wait`.
   goes on as long as the store serves, but a store in trouble ends a command after `seconds` in all.
 - A call of several requests, such as a long listing, counts from the last one that was answered.
 - A call may take a second more for each `SLOWEST` bytes that it sends or is promised.  So a slow line does not
-  end
-  a large request, and a store that answers a byte at a time does not hold a small one.
+  end a large request, and a store that answers a byte at a time does not hold a small one.
 - When the time is over, the requests of the call are cancelled, and it fails.  For a while (`rest`) every
-  further
-  call fails before anything is sent: repeats and clean-up then end at once.  After that it has the whole
-  budget again.
+  further call fails before anything is sent: repeats and clean-up then end at once.  After that it has the
+  whole budget again.
 
 `seconds` comes from the option `timeout` of a store, from `lasting` (the command's --timeout), or from the
 variable LAKE_STORE_TIMEOUT.  Calls of the operating system, such as those to a file server that hangs, cannot

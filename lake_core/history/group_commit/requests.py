@@ -5,15 +5,13 @@ writer that wins a version collects all requests that it sees into its entry.  A
 requests go first, for a while.  Each request is committed once, whichever process dies at any point, because:
 
 - A request names the version after which it may have been committed (`possible_since`).  A combiner may commit
-  it
-  while the recent ids (`journal.recent`) reach back to that version, so every combiner knows whether it is
-  committed.  A request also expires by the clock, because the token and the unreferenced objects that it relies on
-  are not kept forever.
+  it while the recent ids (`journal.recent`) reach back to that version, so every combiner knows whether it is
+  committed.  A request also expires by the clock, because the token and the unreferenced objects that it relies
+  on are not kept forever.
 - Its writer folds every entry before it tries the next version, and finds its id there if another writer was
   faster.
 - If one state refuses a draft, all later states refuse it too, or at least leave it to its own writer
-  (`refusals`).  So
-  after a writer has reported a refusal, no combiner can commit the draft.
+  (`refusals`).  So after a writer has reported a refusal, no combiner can commit the draft.
 
 A combiner deletes the expired requests that it sees; otherwise requests of dead writers would pile up.
 
