@@ -2,10 +2,10 @@
 
 1. A tag in the source, `clone-<id>`, keeps the version: its checkpoint from every purge, its objects from every
    vacuum and erasure.  It has no expiry; it is deleted when the clone no longer needs it (`holds`).
-2. The clone's first checkpoint and a fence at its version: its history begins as after a purge. 3. The clone's
-first entry.  An agent ends a clone that was never listed by making this very entry, as one that closes the
-pool. So only one of the two succeeds, however long the other paused. 4. The clone is listed.  Until then no
-program sees it.
+2. The clone's first checkpoint and a fence at its version: its history begins as after a purge.
+3. The clone's first entry.  An agent ends a clone that was never listed by making this very entry, as one that
+   closes the pool.  So only one of the two succeeds, however long the other paused.
+4. The clone is listed.  Until then no program sees it.
 
 Called by `Lake.clone`.
 """

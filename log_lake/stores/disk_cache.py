@@ -2,8 +2,8 @@
 `LAKE_CACHE=/path,20GiB,1d`.
 
     <folder>/ranges-1/<digest of store and object>/<begin>-<end>    the bytes, then a checksum of each block
-    <folder>/ranges-1/forgotten an empty file: its time is that of the last forgetting of objects
-    <folder>/ranges-1/swept an empty file: its time is that of the last sweep of all files
+    <folder>/ranges-1/forgotten    an empty file: its time is that of the last forgetting of objects
+    <folder>/ranges-1/swept        an empty file: its time is that of the last sweep of all files
 
 A file is written under another name and then renamed, so a killed process leaves none that is half written.  A
 file that is damaged, cut or unreadable counts as missing: the store is asked.  A full disk is treated likewise,
