@@ -1,4 +1,4 @@
-"""Agents as their tasks call them, with the plain values that go between tasks: packs, XComs, outcomes."""
+"""Runs agents as their tasks call them, with the plain values that tasks exchange: packs, XComs, outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Plain = dict[str, Any]
 
 
 def find(agent: str, params: Mapping[str, Any], **how: Any) -> list[Plain]:
-    """What the agent hands out: work, then what it puts off, which has `put_off`."""
+    """Returns what the agent gives to its tasks: work first, then the work that it puts off, which has
+    `put_off`."""
     found = driver.find(agent, params, **how)
     return [plain(one) for one in (*found.work, *found.put_off)]
 
@@ -32,17 +33,17 @@ def plain(value: Work | PutOff | Result) -> Plain:
 
 
 def finder(agent: str) -> Callable[..., list[Plain]]:
-    """`find` of an agent."""
+    """Returns a function that calls `find` for an agent."""
     return partial(find, agent)
 
 
 def work_of(agent: str, values: Mapping[str, Any]) -> Any:
-    """The work that these values are of."""
+    """Makes the agent's work from its plain values."""
     return driver.agent_of(agent).decoded_work({"lake": "x", **values})
 
 
 def result_of(agent: str, values: Any) -> Any:
-    """The result that these values are of; figures that they lack are 0."""
+    """Makes the agent's result from its plain values; figures that they lack are 0."""
     if not isinstance(values, Mapping):
         return values
     kind = getattr(driver.agent_of(agent), "result", None)
@@ -53,7 +54,7 @@ def result_of(agent: str, values: Any) -> Any:
 def report(
     agent: str, all_work: Sequence[Mapping[str, Any]] | None, results: Sequence[Any]
 ) -> dict[str, int]:
-    """The report of work and results as plain values."""
+    """Returns the agent's report of work and results that are given as plain values."""
     done = [result_of(agent, one) for one in results]
     if all_work is None:
         return driver.report(agent, None, done)
@@ -65,17 +66,17 @@ def report(
 def run(
     agent: str, work: Mapping[str, Any], *, lake: Lake | None = None, open_spark: OpenSpark | None = None
 ) -> Plain:
-    """One piece of work, in this process or on Spark."""
+    """Does one piece of work, in this process or on Spark."""
     workers: OpenWorkers = here if open_spark is None else on_spark(open_spark)
     one = driver.agent_of(agent)
     return plain(one.run(lake or Lake.open(work["lake"]), one.decoded_work(work), workers))
 
 
 def reporter(agent: str) -> Callable[..., dict[str, int]]:
-    """`report` of an agent."""
+    """Returns a function that calls `report` for an agent."""
     return partial(report, agent)
 
 
 def runner(agent: str) -> Callable[..., Plain]:
-    """`run` of an agent."""
+    """Returns a function that calls `run` for an agent."""
     return partial(run, agent)

@@ -1,6 +1,6 @@
-"""Programs installed apart from the project's own: what benchmarks and tests set beside the lake.
+"""Installs programs apart from the project's own packages, which benchmarks and tests compare with the lake.
 
-A file of requirements pins packages; a copy of it, the stamp, says that they are there.
+A file of requirements pins the packages. A copy of that file in the folder shows that they are installed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tests.support.repository import ROOT
 
 
 def named_or_installed(named: str, install: Callable[[], Path]) -> Path:
-    """What a variable of the environment names, or what `install` installs if it says 1; skips if that fails."""
+    """Returns the path that an environment variable gives. If the variable is 1, `install` installs the program;
+    skips the test if that fails."""
     if named != "1":
         return Path(named).absolute()
     try:
@@ -26,16 +27,17 @@ def named_or_installed(named: str, install: Callable[[], Path]) -> Path:
 
 
 def install_target(requirements: str, folder: Path, *, needs: bool = True) -> None:
-    """What a file of the repository pins, once, in a folder for `sys.path` of the project's own Python.
+    """Installs what a file of the repository pins, once, in a folder for `sys.path` of the project's own Python.
 
-    Without `needs`, only what the file names: the project's environment has the rest.
+    Without `needs`, installs only the packages that the file names: the project's environment has the others.
     """
     step = ["pip", "install", "--target", str(folder), "--python", sys.executable]
     _install(requirements, folder, [[*step, *([] if needs else ["--no-deps"])]])
 
 
 def install_python(requirements: str, folder: Path) -> Path:
-    """The Python of an environment that holds what a file of the repository pins, and nothing of the project's."""
+    """Returns the Python of an environment that has only what a file of the repository pins, and nothing of the
+    project."""
     python = folder / "bin" / "python"
     # the project's own settings pin PySpark
     steps = [["venv", "--clear", "--python", sys.executable, str(folder)]]
@@ -45,7 +47,7 @@ def install_python(requirements: str, folder: Path) -> Path:
 
 
 def _install(requirements: str, folder: Path, steps: Sequence[Sequence[str]]) -> None:
-    """Runs the steps of uv; the last one is told the file."""
+    """Runs the steps of uv; the last one gets the file of requirements as an argument."""
     stamp, pinned = folder / "stamp", (ROOT / requirements).read_text()
     if stamp.exists() and stamp.read_text() == pinned:
         return

@@ -1,7 +1,7 @@
-"""Data objects with a changed part and all checksums made right again.
+"""Makes data objects with one changed part, in which all checksums are right again.
 
-In Parquet the part is the footer, the page index, the schema of Arrow, a page's header or its content.  In ZNG and
-ZST it is the footer's JSON, or the bytes of a group.
+In Parquet the part is the footer, the page index, the schema of Arrow, a page's header or its content.  In ZNG
+and ZST it is the footer's JSON, or the bytes of a group.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DECODED, _STORED, _CRC = (2, I32), (3, I32), (4, I32)
 
 @dataclass
 class Parts:
-    """A data object in Parquet: the pages, the page index behind them, and the footer."""
+    """The parts of a data object in Parquet: the pages, the page index after them, and the footer."""
 
     body: bytes
     index: bytes
@@ -45,7 +45,7 @@ class Parts:
         return cls(data[:end], data[end:at], footer)
 
     def sealed(self) -> bytes:
-        """The file, with right checksums."""
+        """The file with all its checksums right."""
         pairs = {pair[1, BINARY]: pair for pair in self.footer[_PAIRS]}
         described = json.loads(pairs[b"lake"][2, BINARY])
         blocks = [zlib.crc32(self.body[at : at + BLOCK]) for at in range(0, len(self.body), BLOCK)]
@@ -75,14 +75,15 @@ def _set_pair(footer: Struct, key: bytes, change: Callable[[bytes], bytes]) -> N
 
 
 def changed_parquet(data: bytes, rng: random.Random) -> bytes:
-    """The object with one part changed."""
+    """Returns the object with one part changed at random."""
     return rng.choice((_footer, _footer, _footer, _metadata, _metadata, _arrow, _index, _page, _page))(
         data, rng
     )
 
 
 def _footer(data: bytes, rng: random.Random) -> bytes:
-    """Row groups, offsets, sizes, statistics, encodings, the order, the schema."""
+    """Returns the object with a changed footer: row groups, offsets, sizes, statistics, encodings, the order, or
+    the schema."""
     for _ in range(50):
         parts = Parts.of(data)
         try:
@@ -122,7 +123,8 @@ def _index(data: bytes, rng: random.Random) -> bytes:
 
 
 def _page(data: bytes, rng: random.Random) -> bytes:
-    """A column whose first page has another header, or other content; the column is put behind all others."""
+    """Returns the object with a column whose first page has another header, or other content. The column is moved
+    behind all others."""
     for _ in range(50):
         parts = Parts.of(data)
         group = rng.choice(parts.footer[_GROUPS])
@@ -160,7 +162,7 @@ def _page(data: bytes, rng: random.Random) -> bytes:
 
 
 def with_text(data: bytes, column: int, text: bytes) -> bytes:
-    """The object whose column names this text, once in its dictionary, instead of the only text that it had."""
+    """Returns the object in which the column's dictionary has this text instead of its only one."""
     parts = Parts.of(data)
     chunk = parts.footer[_GROUPS][0][_CHUNKS][column][_CHUNK]
     begin, end = chunk[_DICTIONARY_PAGE], chunk[_DICTIONARY_PAGE] + chunk[_SIZE]
@@ -198,7 +200,7 @@ _MARK = struct.Struct("<8sIII")
 
 
 def changed_typed(data: bytes, rng: random.Random) -> bytes:
-    """The object in ZNG or ZST with another footer, or with other bytes in a group."""
+    """Returns the object in ZNG or ZST with another footer, or with other bytes in a group."""
     if rng.random() < 0.5:
         return _with_footer(data, lambda footer: changed_json(footer, rng))
     number = rng.randrange(len(_described(data)["groups"]))
@@ -206,7 +208,7 @@ def changed_typed(data: bytes, rng: random.Random) -> bytes:
 
 
 def with_group(data: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:
-    """The object in ZNG or ZST with other bytes, as many, in a group."""
+    """Returns the object in ZNG or ZST with as many other bytes in a group."""
     footer = _described(data)
     begin, end = footer["groups"][number][1:3]
     group = change(data[begin:end])[: end - begin].ljust(end - begin, b"\0")
@@ -226,7 +228,7 @@ def _described(data: bytes) -> dict[str, Any]:
 
 
 def _with_footer(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """The object with another footer of the same length, and the checksum of it."""
+    """Returns the object with another footer of the same length, and that footer's checksum."""
     at = data.rindex(b"lakerows")
     magic, length, _, after = _MARK.unpack_from(data, at)
     footer = change(data[at - length : at])

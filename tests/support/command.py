@@ -1,9 +1,8 @@
-"""The `lake` command as a test drives it: in this process, on a lake of its own.
+"""Runs the `lake` command in this process, on a lake of its own, and checks what all commands promise.
 
-Every call is held to what all commands promise: an exit status from the table, an error of exactly one line
-on standard error that begins with `lake` (an error in SQL has more, which show the place), nothing of a traceback
-anywhere.  An exception that escapes `main`
-fails the test as it is.
+Every call must end with a status from the table. Its error must be exactly one line on standard error that
+begins with `lake` (an error in SQL has more, which show the place), and no output may have a traceback. An
+exception that leaves `main` fails the test as it is.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from log_lake.cli.main import main
 from tests.support.files import as_bytes, pool_settings
 
 VERDICTS = {"doctor": (1, 2), "verify": (1,)}
-"""Statuses of commands that are answers and no errors."""
+"""Exit statuses that are answers and no errors, of commands that have such."""
 
 DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one command did."""
+    """The status and the output of one command."""
 
     status: int
     output: bytes
@@ -41,7 +40,7 @@ class Outcome:
 
     @property
     def records(self) -> list[Any]:
-        """The JSON values printed, one a line."""
+        """The JSON values that it printed, one on each line."""
         return [json.loads(line) for line in self.out.split("\n") if line]
 
 
@@ -53,7 +52,7 @@ class Command:
     folder: Path
 
     def run(self, *words: str) -> Outcome:
-        """The command's outcome, whatever its status."""
+        """Runs a command. Returns its outcome, whatever its status is."""
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         err = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -77,19 +76,19 @@ class Command:
         return outcome
 
     def __call__(self, *words: str) -> Outcome:
-        """The outcome of a command that is done; any other status fails the test."""
+        """Runs a command that must succeed; any other status fails the test."""
         outcome = self.run(*words)
         assert outcome.status == DONE, f"{words}: status {outcome.status}: {outcome.err}"
         return outcome
 
     def answers(self, status: int, *words: str) -> Outcome:
-        """The outcome of a command that must end with `status`, which is an answer and no error."""
+        """Runs a command that must end with `status`, which is an answer and no error."""
         outcome = self.run(*words)
         assert outcome.status == status, f"{words}: status {outcome.status}, not {status}: {outcome.err!r}"
         return outcome
 
     def fails(self, status: int, *words: str) -> str:
-        """The one line of a command that must end with `status`."""
+        """Runs a command that must end with `status`. Returns the line of its error."""
         outcome = self.run(*words)
         assert outcome.status == status, f"{words}: status {outcome.status}, not {status}: {outcome.err!r}"
         if "--json" in words:
@@ -97,7 +96,8 @@ class Command:
         return outcome.err.strip()
 
     def file(self, name: str, content: str | bytes | list[Any]) -> str:
-        """A file below the folder: text or bytes as they are, a list as NDJSON; gzipped where named so."""
+        """Writes a file below the folder: text or bytes unchanged, a list as NDJSON; compressed if the name ends
+        in `.gz`."""
         data = as_bytes(content)
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,43 +107,46 @@ class Command:
     def pool(
         self, name: str = "p", *, key: str = "k", types: dict[str, str] | None = None, **settings: str
     ) -> str:
-        """A new pool; `load_memory` stands for the setting `load.memory`."""
+        """Makes a pool. In names of settings an underscore stands for a dot: `load_memory` for
+        `load.memory`."""
         declared = [word for field, kind in (types or {}).items() for word in ("--type", f"{field}={kind}")]
         chosen = [f"{name}={value}" for name, value in pool_settings(settings).items()]
         self("create", name, "--key", key, *declared, *(["--set", *chosen] if chosen else []))
         return name
 
     def load(self, pool: str, *files: str) -> dict[str, Any]:
-        """A load that is done; what it reports."""
+        """Runs a load that must succeed. Returns what it reports."""
         return self("load", pool, *files, "--json").records[0]
 
     def load_records(
         self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson"
     ) -> dict[str, Any]:
-        """A load of one file made for it."""
+        """Writes records into a file and loads it. Returns what the load reports."""
         return self.load(pool, self.file(name, records))
 
     def scan(self, pool: str, *words: str) -> list[dict[str, Any]]:
-        """The pool's records in the order of the scan."""
+        """Returns the pool's records in the order of the scan."""
         return self("scan", pool, "--format", "json", *words).records
 
     def query(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of a query."""
+        """Returns the rows of a query."""
         return self("query", sql, "--format", "json").records
 
     def history(self, pool: str) -> list[dict[str, Any]]:
-        """The pool's transactions, newest first."""
+        """Returns the pool's transactions, newest first."""
         return self("log", pool, "--json").records
 
     def refuses(self, pool: str, *files: str) -> str:
-        """The line of a load that is refused as InvalidInput; checks that the pool is as before."""
+        """Runs a load that must be refused as InvalidInput, and checks that the pool is unchanged. Returns the
+        line of the error."""
         before = self.history(pool), self.scan(pool), self("ls", "--json").out
         message = self.fails(INVALID_INPUT, "load", pool, *files)
         assert (self.history(pool), self.scan(pool), self("ls", "--json").out) == before
         return message
 
     def refuses_records(self, pool: str, records: str | bytes | list[Any], name: str = "data.ndjson") -> str:
-        """The line with which a file made for it is refused; it names the file."""
+        """Writes records into a file, which a load must refuse. Returns the line of the error, which must name the
+        file."""
         message = self.refuses(pool, self.file(name, records))
         assert name in message
         return message
@@ -151,7 +154,7 @@ class Command:
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Command:
-    """A new lake and a folder for files to land in."""
+    """A new lake, and a folder for the files of the test."""
     command = Command(str(tmp_path / "lake"), tmp_path / "landing")
     command.folder.mkdir()
     command("init")
@@ -160,7 +163,7 @@ def lake(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def three_loads(lake: Command) -> str:
-    """A pool of three transactions, each of one record: the keys 1, 2 and 3."""
+    """Makes a pool with three transactions of one record each: the keys 1, 2 and 3."""
     lake.pool()
     for n in (1, 2, 3):
         lake.load_records("p", [{"k": n}], f"{n}.ndjson")
@@ -168,7 +171,8 @@ def three_loads(lake: Command) -> str:
 
 
 def without_nulls(value: Any) -> Any:
-    """A JSON value as a columnar object can know it: a null field of a record is the same as none."""
+    """Returns a JSON value without null fields of records, because a columnar object does not distinguish null and
+    missing."""
     if isinstance(value, dict):
         return {name: without_nulls(member) for name, member in value.items() if member is not None}
     if isinstance(value, list):

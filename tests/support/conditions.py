@@ -1,7 +1,8 @@
-"""Random records and conditions on them, and a plain-Python evaluator that shares nothing with the lake's.
+"""Makes random records and conditions, and evaluates conditions in plain Python, independently of the lake.
 
-The values are chosen where engines differ: NaN, -0.0, integers that no double holds, decimals of more digits than
-the column has, times between the ticks of a unit or out of its reach, empty and null everything.
+The values are those in which engines differ: NaN, -0.0, integers that no double holds, decimals with more
+digits than the column has, times between the ticks of a unit or out of its reach, and empty and null values of
+all types.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ SCHEMA = pa.schema(
         pa.field("time", pa.time64("us")),
     ]
 )
-"""`n` is the number of the record."""
+"""The fields of the records; `n` is the number of the record."""
 
 _POOLS: dict[str, list[Any]] = {
     "number": NUMBERS,
@@ -115,7 +116,7 @@ _POOLS: dict[str, list[Any]] = {
 
 
 def paths(schema: pa.Schema | pa.StructType) -> dict[Path, pa.Field]:
-    """All fields, those inside of records too."""
+    """The paths of all fields, those inside of records too."""
     found: dict[Path, pa.Field] = {}
     for field in schema:
         found[(field.name,)] = field
@@ -128,7 +129,7 @@ def paths(schema: pa.Schema | pa.StructType) -> dict[Path, pa.Field]:
 
 
 def some_records(random: Random, count: int, schema: pa.Schema = SCHEMA) -> list[dict[str, Any]]:
-    """Records of values that the schema's types hold, nulls among them."""
+    """Makes records with values that the schema's types can hold, some of them null."""
     return [
         {f.name: number if f.name == "n" else _value(random, f) for f in schema} for number in range(count)
     ]
@@ -151,7 +152,7 @@ def _value(random: Random, field: pa.Field) -> Any:
 
 @cache
 def _held_values(kind: pa.DataType) -> list[Any]:
-    """Those of the values that the type holds."""
+    """Returns those of the values that the type can hold."""
     held = [_held(value, kind) for value in _POOLS[key_class(kind)]]
     return [value for value in held if value is not None]
 
@@ -160,7 +161,7 @@ _INSTANT_TYPES = {"ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _held(value: Any, kind: pa.DataType) -> Any:
-    """The value as the type holds it, None where it does not."""
+    """Returns the value in the form in which the type holds it; None if the type cannot hold it."""
     if pa.types.is_integer(kind):
         try:
             return int(value) if int(value) == value and pa.scalar(int(value), kind) else None
@@ -179,7 +180,7 @@ def _held(value: Any, kind: pa.DataType) -> Any:
 
 
 def to_table(records: list[dict[str, Any]], schema: pa.Schema = SCHEMA) -> pa.Table:
-    """The records in Arrow."""
+    """The records as an Arrow table."""
     return pa.table([_array([r[f.name] for r in records], f) for f in schema], schema=schema)
 
 
@@ -200,7 +201,7 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
 
 
 def some_condition(random: Random, fields: dict[Path, pa.Field], depth: int = 3) -> Condition:
-    """A typed condition, as `check` gives it."""
+    """Makes a typed condition, as `check` returns it."""
     kind = random.choice(["and", "or", "not", "leaf", "leaf"]) if depth else "leaf"
     if kind == "not":
         return Not(some_condition(random, fields, depth - 1))
@@ -232,7 +233,7 @@ def _comparable(field: pa.Field) -> list[Any]:
 
 
 def truth(condition: Condition, record: dict[str, Any]) -> bool | None:
-    """True, false or null."""
+    """Evaluates the condition for a record: true, false, or None for null."""
     match condition:
         case And(of) | Or(of):
             found = [truth(member, record) for member in of]

@@ -1,6 +1,6 @@
-"""Checkpoints with right checksums and wrong rows, as a person who may write below one pool's folder can make them.
+"""Makes checkpoints with right checksums and wrong rows, as a person can who may write below one pool's folder.
 
-What the program's own types refuse is made of plain values here.
+Rows that the program's own types would refuse are made of plain values here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from log_lake.lake.pool import Pool
 from log_lake.stores.memory import MemoryStore
 
 Row = dict[str, Any]
-"""A row of a checkpoint, by column."""
+"""A row of a checkpoint: values by column."""
 
 _OF_PART = ("section", "branch", "sub")
 _BESIDE = pa.schema([field for field in ROW if field.name not in _OF_PART])
 
 
 def rows_of(journal: Journal[Any, Any]) -> list[Row]:
-    """The rows that a checkpoint of the newest state has."""
+    """Returns the rows of a checkpoint of the newest state."""
     loaded = journal.load()
     assert journal.format is not None
     recent = sorted(loaded.recent.items())
@@ -44,19 +44,19 @@ def _row(given: Row) -> Row:
 
 
 def row(section: str, key: bytes, *, branch: str = "", **columns: Any) -> Row:
-    """A row of a section."""
+    """Makes a row of a section."""
     return _row({"section": section, "key": key, "branch": branch, **columns})
 
 
 def write_crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> str:
-    """Write a checkpoint of the newest version that holds these rows; returns its name."""
+    """Writes a checkpoint of the newest version with these rows. Returns its name."""
     name, data = crafted(journal, rows, id=id)
     journal.store.put(name, data)
     return name
 
 
 def crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> tuple[str, bytes]:
-    """The name and the bytes of a checkpoint of the newest version that holds these rows."""
+    """Returns the name and the bytes of a checkpoint of the newest version with these rows."""
     loaded = journal.load()
     name = naming.checkpoint(journal.name, loaded.version, id)
     format = max((SINCE.get(one["section"], VERSION) for one in rows), default=VERSION)
@@ -81,12 +81,13 @@ def _by_key(one: Row) -> bytes:
 
 
 def craft(journal: Journal[Any, Any], change: Callable[[list[Row]], list[Row]], *, id: str) -> str:
-    """Write a checkpoint of the newest version with changed rows; returns its name."""
+    """Writes a checkpoint of the newest version whose rows `change` has changed. Returns its name."""
     return write_crafted(journal, change(rows_of(journal)), id=id)
 
 
 def set_size(store: MemoryStore, pool: Pool, size: int) -> None:
-    """Make the pool's only entry say that its object has this size: who forges an object can forge that too."""
+    """Changes the pool's only entry, so that it states this size of its object. A person who can forge an object
+    can forge that too."""
     journal = pool.history.journal
     entry = journal.read(1)
     assert entry is not None

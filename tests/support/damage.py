@@ -1,4 +1,5 @@
-"""Damage that nobody notices before the damaged rows, or the entries behind it, are asked for."""
+"""Damages stored things so that nothing fails until the damaged rows, or the entries after the damage, are
+read."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from lake_core.store import Store
 
 
 def turn_a_bit(store: Store, checkpoint: str, *, section: str = "reference") -> None:
-    """Turn one bit in the page that holds the first keys of a section."""
+    """Turns one bit in the page with the first keys of a section."""
     groups = CheckpointFile(store, checkpoint).footer.groups
     number = next(n for n, group in enumerate(groups) if group.section == section)
     whole = store.get(checkpoint) or b""
@@ -28,7 +29,8 @@ def turn_a_bit(store: Store, checkpoint: str, *, section: str = "reference") -> 
 
 
 def lose_and_replace(store: Store, journal: str, version: int, write: Callable[[], object]) -> None:
-    """Lose the entry of a version, and have `write` put another one there: it sees nothing from there on."""
+    """Removes the entry of a version and all later ones, lets `write` write another one there, and puts the later
+    ones back."""
     behind: dict[str, bytes] = {}
     for info in list(store.list(journal)):
         number = naming.entry_version(info.name)
@@ -45,7 +47,7 @@ def lose_and_replace(store: Store, journal: str, version: int, write: Callable[[
 
 
 def link_again(store: Store, journal: str, codec: Codec[Any]) -> None:
-    """Let each entry name the one before it, after a test has changed one of them."""
+    """Makes each entry name the checksum of the one before it, after a test has changed one of them."""
     checksum = 0
     for info in list(store.list(journal)):
         if naming.entry_version(info.name) is None or naming.is_request(info.name):

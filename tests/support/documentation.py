@@ -1,4 +1,4 @@
-"""Examples of the documentation: the fenced blocks of a page.
+"""Reads the examples of the documentation: the fenced blocks of a page.
 
 A block ```` ```text ```` shows what the block before it prints.
 """

@@ -1,4 +1,5 @@
-"""DuckDB with its extension for Iceberg, which has no release for ours: another process has both, from PyPI."""
+"""Installs a DuckDB with its extension for Iceberg, which has no release for the project's DuckDB. Both come from
+PyPI and run in another process."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ for name in {EXTENSIONS!r}:
     package = Path(find_spec("duckdb_extension_" + name).origin).parent
     shutil.copy(package / "extensions" / "v{VERSION}" / f"{{name}}.duckdb_extension", there)
 """
-"""A program that copies the extensions to a folder, as DuckDB's `extension_directory` has them."""
+"""A program that copies the extensions to a folder that DuckDB accepts as its `extension_directory`."""
 LOAD = f"""
 import json, pickle, sys
 from importlib.util import find_spec
@@ -50,11 +51,13 @@ def rows_of(sql):
     rows = ([list(v.items()) if m and v else v for m, v in zip(is_map, row)] for row in answer.fetchall())
     return [dict(zip(names, row)) for row in rows]
 """
-"""The begin of a program in that process: a connection with the extensions; `rows_of` gives plain rows."""
+"""The beginning of a program for that process: it opens a connection with the extensions, and defines `rows_of`,
+which returns plain rows."""
 
 
 def duckdb_apart(folder: Path, *more: str) -> str:
-    """A Python with DuckDB, its extensions, and more packages, in a folder; skips if it cannot be installed."""
+    """Returns a Python that has DuckDB, its extensions and more packages, in a folder. Skips the test if it cannot
+    be installed."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
     words = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *PACKAGES, *more]

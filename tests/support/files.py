@@ -1,4 +1,4 @@
-"""Files as tests write them."""
+"""Makes the content of files for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 
 def as_bytes(content: str | bytes | list[Any]) -> bytes:
-    """The bytes of a file: text or bytes as they are, a list as NDJSON."""
+    """Returns the bytes of a file: text or bytes unchanged, a list as NDJSON."""
     if isinstance(content, list):
         content = "".join(json.dumps(record) + "\n" for record in content)
     return content.encode() if isinstance(content, str) else content
@@ -25,5 +25,6 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 
 
 def pool_settings(settings: dict[str, str]) -> dict[str, str]:
-    """Settings as Python can name them: `load_memory` stands for `load.memory`."""
+    """Returns settings with their real names, for keyword arguments of Python: `load_memory` stands for
+    `load.memory`."""
     return {name if name == "bad_records" else name.replace("_", ".", 1): v for name, v in settings.items()}

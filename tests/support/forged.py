@@ -1,6 +1,7 @@
-"""Things that a writer of one pool's folder can forge: each has right checksums, and is not what it says.
+"""Makes things that a writer of one pool's folder can forge: their checksums are right, but their content is
+wrong.
 
-`FORGERIES` has what is written for each; the values of most are sound for their decoder, and lead elsewhere.
+`FORGERIES` has what is written for each. Most of their values can be decoded, but lead to another place.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from tests.support.crafted import Row, crafted, row, rows_of
 from tests.support.records import an_id
 
 Writes = Mapping[str, bytes | None]
-"""The objects that are written, or deleted (None), by name."""
+"""By name, the objects that are written; None for one that is deleted."""
 
 OTHER_PLAN, EMPTY_PLAN, RECEIPT = an_id(31), an_id(32), an_id(33)
 """The ids of forged plans, and of a forged receipt."""
 
 ESCAPE = "ann\n\x1b[2Jb: this pool is damaged\u202e"
-"""A text that would forge a line, if it was printed as it is."""
+"""A text that would change the line in which it is printed unescaped."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A lake: `a` and `b` are ids of pools, `own` and `other` objects of these.  The forger may write below `a`."""
+    """A lake that is attacked: `a` and `b` are ids of pools, `own` and `other` objects of these. The forger may
+    write below `a`."""
 
     store: MemoryStore
     a: str
@@ -44,7 +46,7 @@ class Target:
 
     @classmethod
     def of(cls, store: MemoryStore) -> Target:
-        """The lake on the store, which has the pools `a` and `b`."""
+        """Returns the target for the lake on the store, which has the pools `a` and `b`."""
         lake = Lake.open_on(store)
         a, b = lake.pool("a"), lake.pool("b")
         first = [pool.at().references[0].object for pool in (a, b)]
@@ -76,13 +78,13 @@ Forge = Callable[[Target], Writes]
 
 
 def transaction(t: Target, *actions: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A transaction with these actions, which follows the newest on `main`."""
+    """Returns a transaction with these actions, which follows the newest one on `main`."""
     made = {"id": an_id(900), "branch": "main", "parent": t.tip, "base": t.newest}
     return made | {"time": int(time.time() * 1e6), "author": "mallory", "actions": list(actions)} | fields
 
 
 def entry(t: Target, *transactions: Mapping[str, Any], previous: int | None = None) -> Writes:
-    """The next entry of the journal."""
+    """Returns the next entry of the journal."""
     before = t.store.get(naming.entry(t.journal, t.newest)) or b""
     made = {"id": an_id(900), "transactions": list(transactions)}
     made["previous"] = checksum_of(before) if previous is None else previous
@@ -90,7 +92,7 @@ def entry(t: Target, *transactions: Mapping[str, Any], previous: int | None = No
 
 
 def acts(*actions: Callable[[Target], dict[str, Any]] | dict[str, Any], **fields: Any) -> Forge:
-    """An entry with a transaction of these actions."""
+    """Forges an entry with a transaction of these actions."""
 
     def forge(t: Target) -> Writes:
         plain = [action(t) if callable(action) else action for action in actions]
@@ -100,7 +102,7 @@ def acts(*actions: Callable[[Target], dict[str, Any]] | dict[str, Any], **fields
 
 
 def added(object: Callable[[Target], str] | str, **fields: Any) -> Callable[[Target], dict[str, Any]]:
-    """An action that adds an object."""
+    """Returns a function that makes an action which adds an object."""
 
     def action(t: Target) -> dict[str, Any]:
         named = object(t) if callable(object) else object
@@ -112,7 +114,7 @@ def added(object: Callable[[Target], str] | str, **fields: Any) -> Callable[[Tar
 
 
 def vacuum(t: Target) -> Writes:
-    """A vacuum of another pool's object that is confirmed: whoever goes on with it deletes the object."""
+    """Forges a confirmed vacuum of another pool's object: a process that continues it deletes the object."""
     seq = (t.newest + 2) << 16
     actions = (
         {"type": "discard", "objects": [t.other], "never_read": True},
@@ -132,7 +134,7 @@ def vacuum(t: Target) -> Writes:
 
 
 def request(*actions: Callable[[Target], dict[str, Any]] | dict[str, Any], **fields: Any) -> Forge:
-    """A request of another writer, which the next one who collects requests commits."""
+    """Forges a request of another writer; the next writer that collects requests commits it."""
 
     def forge(t: Target) -> Writes:
         plain = [action(t) if callable(action) else action for action in actions]
@@ -144,7 +146,7 @@ def request(*actions: Callable[[Target], dict[str, Any]] | dict[str, Any], **fie
 
 
 def checkpoint(change: Callable[[Target, list[Row]], list[Row]]) -> Forge:
-    """A checkpoint of the newest version with other rows."""
+    """Forges a checkpoint of the newest version with other rows."""
 
     def forge(t: Target) -> Writes:
         journal = Lake.open_on(t.store).pool("a").history.journal
@@ -171,7 +173,7 @@ def vacuum_row(t: Target, rows: list[Row]) -> list[Row]:
 
 
 def as_json(name: Callable[[Target], str], **fields: Callable[[Target], Any] | Any) -> Forge:
-    """An object in JSON."""
+    """Forges an object in JSON."""
 
     def forge(t: Target) -> Writes:
         plain = {key: value(t) if callable(value) else value for key, value in fields.items()}
@@ -181,7 +183,7 @@ def as_json(name: Callable[[Target], str], **fields: Callable[[Target], Any] | A
 
 
 def receipt(**fields: Callable[[Target], Any] | Any) -> Forge:
-    """The receipt of a pending erasure, under the name `RECEIPT`."""
+    """Forges the receipt of a pending erasure, under the name `RECEIPT`."""
     sound: dict[str, Any] = {
         "format": 1,
         "id": RECEIPT,
@@ -200,7 +202,7 @@ def receipt(**fields: Callable[[Target], Any] | Any) -> Forge:
 
 
 def plan(id: str, **fields: Callable[[Target], Any] | Any) -> Forge:
-    """The plan of a vacuum of another pool's object."""
+    """Forges the plan of a vacuum of another pool's object."""
     sound: dict[str, Any] = {
         "id": id,
         "pool": lambda t: t.a,
@@ -214,7 +216,7 @@ def plan(id: str, **fields: Callable[[Target], Any] | Any) -> Forge:
 
 
 def lease(**fields: Any) -> Forge:
-    """The lease of a writer."""
+    """Forges the lease of a writer."""
     sound = {"kind": "write", "version": 1, "holder": ESCAPE, "ttl": 600.0, "why": ESCAPE}
     return as_json(lambda t: naming.lease(t.a, an_id(20)), **sound | fields)
 
@@ -224,7 +226,7 @@ def written(name: Callable[[Target], str], data: bytes) -> Forge:
 
 
 def _copied(t: Target) -> Writes:
-    """The bytes of another pool's object under the name of an own one."""
+    """Forges an object: the bytes of another pool's object under the name of an own one."""
     return {naming.data_object(t.a, t.own): t.store.get(naming.data_object(t.b, t.other))}
 
 

@@ -1,4 +1,4 @@
-"""One pool's history on any store, with retries that do not sleep."""
+"""Opens one pool's history on any store, with retries that do not sleep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOW = 1_000.0
 
 
 def retry(*, races: int = 50, repeats: int = 4) -> Retry:
-    """Retries that follow each other at once."""
+    """Returns retries that follow each other at once."""
     return Retry(races=races, repeats=repeats, sleep=lambda seconds: None)
 
 
@@ -28,7 +28,7 @@ def history(
     token_keep: float = 30 * DAY,
     limits: HistoryLimits = HISTORY_LIMITS,
 ) -> History:
-    """The history of the pool `P`, as a process finds it that has read nothing."""
+    """Returns the history of the pool `P` for a process that has read nothing yet."""
     return History(
         store,
         pool_id="P",
@@ -42,5 +42,5 @@ def history(
 
 
 def transaction_ids(store: Store) -> list[str]:
-    """The transactions of the pool `P`, oldest first."""
+    """The ids of the transactions of the pool `P`, oldest first."""
     return [t.id for _, t in history(store).read_transactions()][::-1]

@@ -1,4 +1,4 @@
-"""What a published table holds, as pyiceberg reads it, beside what the lake gives."""
+"""Reads a published table with pyiceberg, and compares it with what the lake returns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TYPES = {
     ),
     "map": pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int64())),
 }
-"""Three values of every type that Iceberg has."""
+"""Three values of each type that Iceberg has."""
 
 ODD = {
     "u8": pa.array([0, 255, None], pa.uint8()),
@@ -58,11 +58,12 @@ ODD = {
     ),
     "list": pa.array([[2**64 - 1], [], None], pa.list_(pa.uint64())),
 }
-"""Three values of types that Iceberg does not have, and that `publish.types=text` converts."""
+"""Three values of each type that Iceberg does not have, and that `publish.types=text` converts."""
 
 
 def a_local_pool(folder: Path, *loads: Any, key: str = "k", **options: Any) -> Pool:
-    """The pool `p` of a new lake in a folder, since readers of Iceberg need files; each table is a load."""
+    """Makes the pool `p` of a new lake in a folder, because readers of Iceberg need files. Each table is a
+    load."""
     pool = Lake.create_on(LocalStore(folder / "lake")).create_pool("p", key=key, **options)
     for load in loads:
         pool.branch().append(load if isinstance(load, pa.Table) else pa.table(load))
@@ -70,14 +71,14 @@ def a_local_pool(folder: Path, *loads: Any, key: str = "k", **options: Any) -> P
 
 
 def read_table(location: str, **scan: Any) -> pa.Table:
-    """The records of the table in a folder."""
+    """Returns the records of the table in a folder."""
     from pyiceberg.table import StaticTable
 
     return StaticTable.from_metadata(location).scan(**scan).to_arrow()
 
 
 def values(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Rows in an order of their own, each as text; a null member of a record is as if it were not there."""
+    """Returns rows as sorted texts; a null member of a record counts as missing."""
     return sorted(repr(_plain(row)) for row in rows)
 
 
@@ -90,13 +91,13 @@ def _plain(value: Any) -> Any:
 
 
 def shown(view: View, *, without: Iterable[str] = ()) -> list[str]:
-    """What the lake gives, without fields that are left out."""
+    """Returns the records that the lake returns, as `values` does; leaves out some fields."""
     columns = [name for name in view.plan().columns if name not in without]
     return values(row for table in view.scan(columns=columns) for row in table.to_pylist())
 
 
 def check_published(pool: Pool, branch: str = "main", **options: Any) -> PublishResult:
-    """Publish; the table holds what the lake gives, in all values."""
+    """Publishes the branch, and checks that all values in the table are those of the lake."""
     done = publish_iceberg(pool, branch=branch, **options)
     table = read_table(done.location)
     assert values(table.to_pylist()) == shown(pool.at(branch), without=options.get("without") or ())

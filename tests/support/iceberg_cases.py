@@ -1,4 +1,5 @@
-"""Pools to publish, each with what is hard for a reader of Iceberg; other programs read them beside the lake."""
+"""Pools to publish, each with something that is hard for a reader of Iceberg. Other programs read them for
+comparison with the lake."""
 
 from __future__ import annotations
 
@@ -113,14 +114,14 @@ def _times(folder: Path) -> Pool:
 
 @dataclass(frozen=True)
 class Case:
-    """A pool, and filters: of Spark, and of the lake."""
+    """A pool, and filters in two forms: for Spark, and for the lake."""
 
     make: Callable[[Path], Pool]
     branch: str = "main"
     without: tuple[str, ...] = ()
     filters: tuple[tuple[str, str], ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """The table's names of fields that it calls otherwise."""
+    """By field: its name in the table, if that is another one."""
 
 
 def _key_inside(folder: Path) -> Pool:
@@ -201,19 +202,19 @@ CASES = {
 }
 
 BEYOND_SPARK = {"times of day": Case(_times_of_day, filters=(("t = time '23:59:59.999999'", "t > '12:00'"),))}
-"""What Iceberg's runtime for Spark refuses, and other programs read."""
+"""Cases that Iceberg's runtime for Spark refuses, and other programs read."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Cases that are published: the pools, and where their tables are."""
+    """Published cases: the pools, and the locations of their tables."""
 
     cases: Mapping[str, Case]
     pools: Mapping[str, Pool]
     locations: Mapping[str, str]
 
     def expected(self, name: str, where: str | None) -> list[str]:
-        """What the lake gives, as `read_as` has it."""
+        """The rows that the lake returns, in the form of `read_as`."""
         case = self.cases[name]
         view = self.pools[name].at(case.branch)
         columns = [column for column in view.plan().columns if column not in case.without]
@@ -222,7 +223,7 @@ class Tables:
 
 
 def publish_cases(folder: Path, cases: Mapping[str, Case]) -> Tables:
-    """Make the pools below a folder, and publish them."""
+    """Makes the pools of the cases below a folder, and publishes them."""
     pools, locations = {}, {}
     for number, (name, case) in enumerate(cases.items()):
         pools[name] = case.make(folder / str(number))
@@ -231,12 +232,12 @@ def publish_cases(folder: Path, cases: Mapping[str, Case]) -> Tables:
 
 
 def read_as(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Rows as texts that are alike if the rows are."""
+    """Returns rows as texts, which are equal if the rows are."""
     return values(without_zone(row) for row in rows)
 
 
 def without_zone(value: Any) -> Any:
-    """Instants as times of UTC without a zone: readers differ in the zone that they name."""
+    """Returns instants as times of UTC without a zone, because readers name different zones."""
     if isinstance(value, dt.datetime):
         return value.replace(tzinfo=None)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The records of inlined objects that a reader of the bytes finds in a pool's journal, by Arrow alone."""
+"""Finds the records of inlined objects in the bytes of a pool's journal, by Arrow alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ MARK = b"PAR1"
 
 
 def rows_in_journal(store: Store, pool_id: str) -> dict[str, list[dict[str, Any]]]:
-    """By name of an entry, a checkpoint or a request: the records of all Parquet files in its bytes."""
+    """Returns for each entry, checkpoint and request, by name, the records of all Parquet files in its
+    bytes."""
     found: dict[str, list[dict[str, Any]]] = {}
     for info in store.list(f"{pool_id}/journal"):
         files = files_in(info.name, store.get(info.name) or b"")
@@ -27,7 +28,7 @@ def rows_in_journal(store: Store, pool_id: str) -> dict[str, list[dict[str, Any]
 
 
 def files_in(name: str, data: bytes) -> Iterator[pq.ParquetFile]:
-    """Every Parquet file that lies in the bytes of a stored thing of a journal, whole."""
+    """Yields every whole Parquet file in the bytes of a stored thing of a journal."""
     if name.endswith(".checkpoint"):
         values = pq.read_table(io.BytesIO(data))["value"].to_pylist()
         data = b"".join(value or b"" for value in values)
@@ -44,5 +45,5 @@ def files_in(name: str, data: bytes) -> Iterator[pq.ParquetFile]:
 
 
 def object_of(file: pq.ParquetFile) -> str:
-    """The id of the data object, by its footer."""
+    """The id of the data object, from its footer."""
     return str(json.loads(file.metadata.metadata[b"lake"])["object"])

@@ -1,4 +1,5 @@
-"""Parquet files with INT96 of any year, as Spark writes them; pyarrow itself writes those of 1677 to 2262."""
+"""Writes Parquet files with INT96 of any year, as Spark does; pyarrow itself writes only the years 1677 to
+2262."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _JULIAN = 2_440_588
 
 
 def placeholder(number: int) -> np.datetime64:
-    """A time that stands for the time of that number, until `int96` writes its bytes."""
+    """A time that stands for the time with this number, until `int96` replaces its bytes."""
     return np.datetime64(1_600_000_000_123_456_789 + number * 977, "ns")
 
 
@@ -37,9 +38,9 @@ def nanoseconds(text: str) -> int:
 def int96(
     times: list[str], table: Callable[[list[Any]], pa.Table], *, from_1970: bool = False, **options: Any
 ) -> bytes:
-    """The file of a table, which `table` makes of the times, of any year and with nanoseconds.
+    """Returns the file of a table that `table` makes of the times, which may be of any year and have nanoseconds.
 
-    `from_1970`: as PyArrow 17 writes it, with negative nanoseconds before 1970.
+    With `from_1970` it is as PyArrow 17 writes it: times before 1970 have negative nanoseconds.
     """
     places = [placeholder(number) for number in range(len(times))]
     scalars = [pa.scalar(int(place.astype(int)), pa.timestamp("ns")) for place in places]

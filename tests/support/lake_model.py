@@ -1,7 +1,8 @@
-"""What a pool should hold, said a second time and plainly: lists of Python values, sorted and searched one by one.
+"""What a pool should hold, computed a second time and simply: by lists of Python values, sorted and searched one
+by one.
 
-It imports nothing of the project: the order of keys, the equality of values, what conditions mean, what a delete
-covers, what an aggregate makes of a group and how typed JSON is read (docs/format.md) are all its own.
+It imports nothing of the project. It has its own order of keys, equality of values, meaning of conditions,
+deletes and aggregates, and its own reader of typed JSON (docs/format.md).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Record = dict[str, Any]
 Predicate = Callable[[Record], bool]
 
 FUNCTIONS = {"v": "sum", "low": "min", "high": "max", "n": "count", "one": "first", "end": "last"}
-"""What the aggregate pool makes of each field; of the others it keeps the last value."""
+"""The function of each field of the aggregate pool; other fields keep the last value."""
 
 
 class Moment(NamedTuple):
@@ -38,7 +39,8 @@ FIRST_MOMENT, LATER_MOMENT = Moment(0, 1), Moment(1_770_000_000, 123_456_789)
 
 
 def canonical(value: Any) -> Any:
-    """The same for values that are equal, whatever type they have: numbers by value, NaN equals itself."""
+    """Returns equal results for equal values, whatever type they have: numbers by value, and NaN equals
+    itself."""
     if isinstance(value, int | float | Decimal):
         if math.isnan(value) or math.isinf(value):
             return "number", str(float(value))
@@ -47,7 +49,7 @@ def canonical(value: Any) -> Any:
 
 
 def value_of_json(text: str | None) -> Any:
-    """The value that a text of typed JSON holds."""
+    """Returns the value in a text of typed JSON."""
     value = None if text is None else json.loads(text)
     if isinstance(value, dict):
         ((tag, said),) = value.items()
@@ -56,7 +58,7 @@ def value_of_json(text: str | None) -> Any:
 
 
 def moment(text: str) -> Moment:
-    """A time as the lake shows it: 1970-01-01T00:00:00.000000001Z."""
+    """Reads a time in the form that the lake shows: 1970-01-01T00:00:00.000000001Z."""
     whole, _, fraction = text.removesuffix("Z").partition(".")
     seconds = calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S"))
     return Moment(seconds, int(fraction.ljust(9, "0")))
@@ -67,7 +69,7 @@ def moment(text: str) -> Moment:
 
 @dataclass(frozen=True)
 class Span:
-    """Keys by the place of their first field: from `begin` up to `end` (exclusive; None: to the last)."""
+    """A range of keys by the place of their first field: from `begin` to before `end` (None: to the last)."""
 
     begin: int
     end: int | None
@@ -76,7 +78,7 @@ class Span:
         return self.begin <= place and (self.end is None or place < self.end)
 
     def meets(self, other: Span) -> bool:
-        """Whether a place is in both."""
+        """Whether both have a common place."""
         return (self.end is None or other.begin < self.end) and (other.end is None or self.begin < other.end)
 
 
@@ -96,16 +98,17 @@ class Order:
         return [name for name, _ in self.fields]
 
     def place(self, value: int) -> int:
-        """Where a value of the first field lies: greater is later."""
+        """Returns the place of a value of the first field; greater places are later."""
         return -value if self.fields[0][1] else value
 
     def span(self, *bounds: int | None) -> Span | None:
-        """The keys between two values of the first field, the earlier one included; None: there are none."""
+        """Returns the keys from one value of the first field to before another; None if there are none."""
         begin, *end = sorted(self.place(bound) for bound in bounds if bound is not None)
         return None if end == [begin] else Span(begin, end[0] if end else None)
 
     def compare(self, one: Record, other: Record) -> int:
-        """Negative where the one comes first, 0 where the keys are equal.  Null comes first, descending too."""
+        """Returns a negative number if `one` comes first, 0 if the keys are equal. Null comes first, also if
+        descending."""
         for name, descends in self.fields:
             a, b = one[name], other[name]
             if a == b:
@@ -142,7 +145,7 @@ CONDITIONS: dict[str | None, Predicate] = {
     "any > timestamp '1970-01-01T00:00:00.000000001Z'": lambda r: r["any"] == LATER_MOMENT,
     **KEY_CONDITIONS,
 }
-"""What a condition means."""
+"""For each condition, a function that evaluates it."""
 
 
 # ---------------------------------------------------------------- the pool
@@ -150,7 +153,7 @@ CONDITIONS: dict[str | None, Predicate] = {
 
 @dataclass(frozen=True)
 class Erased:
-    """A delete, or what a replace took away; `started` are the version that it began on, and its id."""
+    """What a delete or a replace removed; `started` has the version on which it began, and its id."""
 
     version: int
     span: Span
@@ -161,7 +164,8 @@ class Erased:
 
 @dataclass
 class Model:
-    """What one pool should hold: the records of every transaction in the order of arrival, and what was erased."""
+    """What one pool should hold: the records of every transaction in the order of arrival, and what was
+    deleted."""
 
     kind: str
     order: Order
@@ -171,7 +175,7 @@ class Model:
     erased: list[Erased] = field(default_factory=list)
 
     def conditions(self) -> tuple[str | None, ...]:
-        """Those that the pool's kind allows: an aggregate's records are deleted by key."""
+        """The conditions that the pool's kind allows: records of an aggregate pool are deleted by key only."""
         return tuple(KEY_CONDITIONS if self.kind == "aggregate" else CONDITIONS)
 
     def inside(self, record: Record, span: Span) -> bool:
@@ -181,12 +185,13 @@ class Model:
         return self.inside(record, erased.span) and erased.covers(record)
 
     def land(self, version: int, records: list[Record], started: tuple[int, str]) -> None:
-        """A load, without what replaces that began later and were committed earlier would have taken away."""
+        """Adds a load, without the records that are hidden by replaces which began later and were committed
+        earlier."""
         overtaken = [e for e in self.erased if e.replaces and e.version > started[0] and e.started > started]
         self.loads[version] = [r for r in records if not any(self._is_covered(r, e) for e in overtaken)]
 
     def at(self, version: int) -> list[Record]:
-        """The records at a version, in order."""
+        """Returns the records at a version, in order."""
         erased = [e for e in self.erased if e.version <= version]
         arrived = [
             (record, any(e.version > number and self._is_covered(record, e) for e in erased))

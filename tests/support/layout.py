@@ -1,4 +1,4 @@
-"""Writing objects in the layout before decision 124, which readers must go on to read."""
+"""Writes objects in the layout of the time before decision 124, which readers must still read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def layout_before() -> Iterator[None]:
-    """Writes decimals as bytes of fixed length."""
+    """Inside the block, decimals are written as bytes of fixed length."""
     with pytest.MonkeyPatch.context() as patch:
         made = pq.ParquetWriter.__init__
 

@@ -1,4 +1,4 @@
-"""Changes of stored values, at random by a seed: what a person who may write an object could put there."""
+"""Changes stored values at random, by a seed, as a person could who may write an object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Encode = Callable[[Any], bytes]
 
 
 def mutated(value: Any, rng: random.Random) -> Any:
-    """The value with one to three parts changed, taken out, put twice, or put elsewhere."""
+    """Returns the value with one to three parts changed, removed, doubled, or moved."""
     changed = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         try:
@@ -58,7 +58,7 @@ def _mutated_once(value: Any, rng: random.Random) -> Any:
 
 
 def _places(value: Any) -> Any:
-    """Each holder and place of a part of the value."""
+    """Yields each part of the value, as the container that holds it and the part's place in it."""
     todo = [value]
     while todo:  # bounded by the parts of the value
         holder = todo.pop()
@@ -82,7 +82,7 @@ def _deep(levels: int) -> Any:
 
 
 def _hostile(value: Any, rng: random.Random) -> Any:
-    """A value of the same class, mostly, that may be none of this place."""
+    """Returns a value that is mostly of the same class, but perhaps not valid in this place."""
     if rng.random() < 0.15:
         return rng.choice((None, True, "x", b"x", 7, -1.5, [], {}, [[]]))
     if isinstance(value, bool):
@@ -99,13 +99,13 @@ def _hostile(value: Any, rng: random.Random) -> Any:
 
 
 def turned(data: bytes, rng: random.Random) -> bytes:
-    """The bytes, which are some, with a bit turned."""
+    """Returns the bytes (at least one) with one bit turned."""
     at = rng.randrange(len(data))
     return data[:at] + bytes((data[at] ^ 1 << rng.randrange(8),)) + data[at + 1 :]
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
-    """The bytes with a bit turned, some of them lost, or put twice."""
+    """Returns the bytes with a bit turned, or some of them removed or doubled."""
     if not data:
         return b"\x01"
     what = rng.random()
@@ -116,7 +116,7 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_msgpack(data: bytes, rng: random.Random) -> bytes:
-    """MessagePack with a part changed, or with other bytes."""
+    """Returns MessagePack with a part changed, or with other bytes."""
     if rng.random() < 0.3:
         return flipped(data, rng)
     try:
@@ -126,7 +126,7 @@ def changed_msgpack(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_json(data: bytes, rng: random.Random) -> bytes:
-    """JSON with a part changed, or with other bytes."""
+    """Returns JSON with a part changed, or with other bytes."""
     if rng.random() < 0.3:
         return flipped(data, rng)
     try:
@@ -136,13 +136,14 @@ def changed_json(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_hint(data: bytes, rng: random.Random) -> bytes:
-    """A hint with other digits, or other bytes."""
+    """Returns a hint with other digits, or other bytes."""
     numbers = [str(n).encode() for n in (*INTEGERS, 10**30)]
     return rng.choice((*numbers, *BYTES, flipped(data, rng), "²".encode(), b" 7", b"1e9", b"0x10"))
 
 
 def with_pairs(data: bytes, change: Callable[[bytes], bytes], *, checksum: bool = True) -> bytes:
-    """A Parquet file with another pair `lake`, with its checksum or as from before there were any."""
+    """Returns a Parquet file with another pair `lake`: with its checksum, or without one, as before there were
+    checksums."""
     file = pq.ParquetFile(pa.BufferReader(data))
     footer = change((file.metadata.metadata or {})[b"lake"])
     pairs = {b"lake": footer} | ({b"lake.crc32": f"{zlib.crc32(footer):08x}".encode()} if checksum else {})

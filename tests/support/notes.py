@@ -1,6 +1,6 @@
-"""A journal of notes, folded into the tuple of their texts; its checkpoints hold a row a text.
+"""A journal of notes, whose state is the tuple of their texts; each text is a row of its checkpoints.
 
-The text `misfit` does not fold.
+The text `misfit` cannot be folded into the state.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def journal(
     format: NotesFormat | None = FORMAT,
     limits: JournalLimits = JOURNAL_LIMITS,
 ) -> Journal[Note, State]:
-    """The journal `j`, as a process finds it that has read nothing."""
+    """Returns the journal `j` for a process that has read nothing yet."""
     return Journal(
         store, "j", CODEC, (), fold, retry(races=races, repeats=repeats), format=format, limits=limits
     )
 
 
 def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
-    """Append a note."""
+    """Appends a note."""
     note = Note(id or f"id of {text}", text)
     appended = to.append(lambda head: note, id=note.id)
     assert appended is not None
@@ -85,5 +85,5 @@ def write(to: Journal[Note, State], text: str, id: str = "") -> Appended[State]:
 
 
 def texts(store: Store) -> State:
-    """The texts as a process finds them that has read nothing."""
+    """Returns the texts that a process finds that has read nothing yet."""
     return journal(store).load().state

@@ -1,8 +1,9 @@
-"""What `make check` and `make test` say while they run: a line for each folder of tests, ended by its time.
+"""Prints a line for each folder of tests while `make check` and `make test` run; the line ends with the time it
+took.
 
 A plugin of pytest (`-p tests.support.parts`), for runs that take minutes; without it pytest says what it always
-says.  A failure is named at once and shown whole at the end, as usual.  A part that has been silent for `SILENCE`
-says which test it is at, so a slow machine and a test that hangs look different.
+says.  A failure is named at once and shown whole at the end, as usual.  A part that has printed nothing for
+`SILENCE` seconds prints which test is running, so a slow machine and a test that hangs look different.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 SILENCE = float(os.environ.get("LAKE_TEST_SILENCE", "50"))
-"""Seconds after which a part that printed nothing prints where it is: below a minute."""
+"""After how many seconds without output a part prints where it is: less than a minute."""
 
 STDOUT = os.dup(1)
-"""What pytest prints to.  While a test runs, pytest catches what is written to 1; this is copied before."""
+"""The file to which pytest prints. During a test pytest catches what is written to file descriptor 1, so this is a
+copy from before."""
 
 DEPTH = 2
-"""How many folders of a test's path name its part: tests/unit."""
+"""How many folders of a test's path name its part; with 2 it is tests/unit."""
 Status = str | tuple[str, Mapping[str, bool]]
 
 
 @dataclass(eq=False)  # pytest keeps plugins in sets
 class Parts:
-    """Counts and times of the part that runs; a part begins with its first test and ends before another's."""
+    """The counts and times of the part that runs. A part begins with its first test, and ends before the first
+    test of another one."""
 
     write: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
@@ -48,7 +51,7 @@ class Parts:
         threading.Thread(target=self.keep_speaking, name="parts", daemon=True).start()
 
     def keep_speaking(self) -> None:
-        """Until the session ends: say where the part is, if it was silent for long."""
+        """Prints where the part is whenever it was silent for long, until the session ends."""
         while not self.ended.wait(SILENCE / 5):
             with self.printing:
                 now = self.clock()
@@ -71,7 +74,7 @@ class Parts:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> Generator[None, tuple[str, str, Status], tuple[str, str, Status]]:
-        """Counts what became of a test, and takes the letter away that pytest would print."""
+        """Counts the result of a test, and removes the letter that pytest would print for it."""
         outcome, letter, status = yield
         if letter and self.name is not None:  # pytest asks again for its summary
             with self.printing:
@@ -88,7 +91,7 @@ class Parts:
             self.end()
 
     def end(self) -> None:
-        """The rest of the line of the part that ran."""
+        """Prints the rest of the line of the part that ran."""
         if self.name is None:
             return
         if not self.line_is_open:

@@ -1,4 +1,4 @@
-"""Pools as most tests want them: one in a new lake, made of a few tables."""
+"""Makes pools as most tests need them: one in a new lake, from a few tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def a_pool(
     aggregates: dict[str, str] | None = None,
     limits: ScanLimits = LIMITS,
 ) -> Pool:
-    """The pool `p` of a new lake, in memory if no store is given; each table is a load."""
+    """Makes the pool `p` of a new lake, in memory if no store is given. Each table is a load."""
     lake = Lake.create_on(MemoryStore() if store is None else store, limits=limits)
     pool = lake.create_pool("p", key=key, kind=kind, aggregates=aggregates)
     for table in tables:
@@ -30,10 +30,10 @@ def a_pool(
 
 
 def keys(pool: Pool, where: str | None = None) -> list[int]:
-    """The key `k` of every record that fulfils the condition, in the order of the scan."""
+    """Returns the key `k` of every record that fulfils the condition, in the order of the scan."""
     return list(pool.at().to_table(where=where)["k"].to_pylist())
 
 
 def compact_all(pool: Pool) -> None:
-    """Rewrite all references of the pool in one job."""
+    """Rewrites all references of the pool in one job."""
     compact(pool.branch(), pool.at().references)

@@ -1,4 +1,4 @@
-"""Programs of several releases on one lake: each as a process of its own, with a batch of commands."""
+"""Runs programs of several releases on one lake, each as a process of its own, with a list of commands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sys.__stdout__.write(json.dumps(answers))
 
 
 class Answer(NamedTuple):
-    """What a command answered."""
+    """The answer to one command."""
 
     status: int
     out: str
@@ -43,7 +43,8 @@ class Program:
     module: str
 
     def run(self, lake: Path, *commands: str) -> list[Answer]:
-        """The answers of the commands, in one process.  Blanks separate the words of each."""
+        """Runs the commands in one process, and returns their answers. Blanks separate the words of a
+        command."""
         environment = {**os.environ, "LAKE": str(lake), "PYTHONPATH": str(self.folder)}
         batch = json.dumps([command.split() for command in commands])
         done = subprocess.run(
@@ -59,7 +60,7 @@ class Program:
         return [Answer(*answer) for answer in json.loads(done.stdout)]
 
     def do(self, lake: Path, *commands: str) -> list[str]:
-        """What the commands print.  Every one must succeed."""
+        """Runs commands that must all succeed. Returns what they print."""
         answers = self.run(lake, *commands)
         for command, answer in zip(commands, answers, strict=True):
             assert answer.status == 0, f"{self.folder.name}: {command}: {answer}"
@@ -70,7 +71,8 @@ THIS = Program(HERE, "log_lake.cli.main")
 
 
 def release(commit: str, module: str, *, into: Path) -> Program | None:
-    """The program of a commit, taken from git's history into a folder; None if the history is not here."""
+    """Takes the program of a commit from git's history into a folder; None if the history is not on this
+    machine."""
     archive = subprocess.run(["git", "archive", commit], cwd=HERE, capture_output=True, check=False)
     if archive.returncode:
         return None

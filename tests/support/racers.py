@@ -1,7 +1,7 @@
-"""Writers that race for the same names, in threads of one process or of several.
+"""Runs writers that race for the same names, in threads of one process or of several.
 
-In a module of its own because a process that is started imports it by name.  The processes are forked from a server
-that has loaded the libraries already: sixteen imports of them would take longer than the race.
+This is a module of its own, because a new process imports it by name. The processes are forked from a server
+that has already loaded the libraries: sixteen imports of these would take longer than the race.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from log_lake.stores import open_store
 PATIENCE = 600.0
 
 Won = dict[str, list[str]]
-"""Name -> the racers that were told that they created it."""
+"""By name: the racers that were told that they had created it."""
 
 
 def race_threads(
     store: Store, names: list[str], *, racers: list[str], start: Barrier | threading.Barrier
 ) -> Won:
-    """Every racer tries to create every name with its own name as content; all begin at the barrier."""
+    """Lets every racer try to create every name, with the racer's own name as content. All begin at the same
+    moment."""
     together = threading.Barrier(len(racers))
 
     def run(racer: str) -> list[str]:
@@ -43,7 +44,8 @@ def race_threads(
 def race_processes(
     uri: str, options: Mapping[str, Any], names: list[str], *, processes: int, threads: int
 ) -> Won:
-    """The same with some threads in each of some processes, which share nothing but the store."""
+    """Like `race_threads`, with some threads in each of several processes, which share nothing except the
+    store."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "s3fs", "gcsfs"])
     barrier, answers = context.Barrier(processes), context.Queue()

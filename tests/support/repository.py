@@ -1,4 +1,4 @@
-"""Where the project is, and the data beside it."""
+"""Paths of the project, and of the data beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ZEEK = ROOT.parent / "shared" / "data" / "zeek" / "ndjson"
-"""The Zeek logs, one NDJSON file each; tests of them are skipped if they are not there."""
+"""The folder of the Zeek logs, one NDJSON file each; without it, tests of them are skipped."""
 
 AGENTS = (
     "checkpoint",
@@ -18,7 +18,7 @@ AGENTS = (
     "split",
     "tombstones",
 )
-"""The agents that there are, in the order of their names: an agent that comes or goes is said here."""
+"""The agents of the lake, by name. A new or removed agent must be changed here too."""
 
 DAGS = ("apply", *AGENTS)
-"""The DAG files, without their suffix."""
+"""The DAG files, without their endings."""

@@ -1,4 +1,4 @@
-"""Rewriting by steps, and by hand: all records of a pool into one object, and the removal of all."""
+"""Rewrites records step by step: all of a pool into one object, or none of them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from log_lake.rewriting.rewriting import Rewriting
 
 
 def committed(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Committed:
-    """The commit of the work, which no other writer was faster than."""
+    """Commits the work. No other writer may have been faster."""
     outcome = commit(branch, work, written, does="merges")
     assert isinstance(outcome, Committed)
     return outcome
 
 
 def lost(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Conflict:
-    """Why the commit of the work loses its race."""
+    """Commits the work, which must lose its race. Returns the error."""
     outcome = commit(branch, work, written, does="merges")
     assert isinstance(outcome, LostRace)
     return outcome.error
 
 
 def rewrite(pool: Pool) -> None:
-    """One transaction that removes all references and adds one."""
+    """Commits one transaction that removes all references and adds one."""
     view, branch = pool.at(), pool.branch()
     job = branch.begin_load()
     assert isinstance(job, PendingLoad)
@@ -45,7 +45,7 @@ def rewrite(pool: Pool) -> None:
 
 
 def remove(pool: Pool) -> None:
-    """One transaction that removes all references, as if their records had expired."""
+    """Commits one transaction that removes all references, as if their records had expired."""
     view = pool.at()
     removed = tuple(RemoveReference(r.object, r.low) for r in view.references)
     pool.history.commit(Draft(pool.context.ids.new(), "main", view.version, "test", removed))

@@ -1,4 +1,5 @@
-"""A store that allows what a role may do and denies the rest, as a bucket does whose policy lists the rights."""
+"""A store that allows what a role may do and denies everything else, like a bucket with a policy of these
+rights."""
 
 from __future__ import annotations
 
@@ -15,13 +16,15 @@ from log_lake.stores.failures import unavailable
 from log_lake.stores.memory import MemoryStore
 
 May = Callable[[Operation, str], bool]
-"""Whether a process may do an operation to the object of a name; to list has the name "" (`local.rights`)."""
+"""A function that tells whether a process may do an operation on the object with a name; for a list the name is ""
+(`local.rights`)."""
 
 
 class RightsStore:
-    """The store `behind`, for a process that may do only what `may` allows; `denied` is what it tried beside that.
+    """The store `behind`, for a process that may do only what `may` allows. `denied` lists what it tried in vain.
 
-    As S3 and Google do, it denies a read of a missing object to who may not list: a name must not be guessed.
+    As S3 and Google do, it denies reading a missing object to a process that may not list, so that no name can
+    be guessed.
     """
 
     lists_from_name = True
@@ -35,7 +38,7 @@ class RightsStore:
         self.denied: set[tuple[Operation, str]] = set()
 
     def elsewhere(self) -> RightsStore:
-        """An empty store for a process that has the same rights there."""
+        """Returns an empty store, for a process that has the same rights there."""
         store = RightsStore(MemoryStore(), self.may)
         store.used, store.denied = self.used, self.denied
         return store

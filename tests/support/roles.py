@@ -1,4 +1,5 @@
-"""What each role of docs/trust.md does, on a lake in memory: real work of the lake, the agents and the commands."""
+"""Does the work of each role of docs/trust.md on a lake in memory: real work of the lake, the agents and the
+commands."""
 
 from __future__ import annotations
 
@@ -47,15 +48,15 @@ from tests.support.spark.processes import await_true
 from tests.support.stores import InPlaceStore
 
 Work = Callable[["World", RightsStore], None]
-"""What a role does; raises unless it is done."""
+"""A function that does the work of a role; it raises an error unless the work is done."""
 
 TTL = 0.03
-"""Seconds that a lease of the tests lives: short, so that it is soon written again."""
+"""How many seconds a lease of the tests lives. It is short, so that it is soon renewed."""
 
 
 @dataclass
 class PastClock:
-    """The machine's clock, so many seconds ago: workers of agents have the machine's own."""
+    """The machine's clock, set back by some seconds. Workers of agents have the machine's own clock."""
 
     ago: float
 
@@ -65,7 +66,7 @@ class PastClock:
 
 @dataclass
 class World:
-    """A lake with a pool in which every agent finds work, a dropped pool, and a folder of files."""
+    """A lake with a pool in which every agent finds work, with a dropped pool, and with a folder of files."""
 
     landing: Path
     clock: PastClock = field(default_factory=lambda: PastClock(100 * DAY))
@@ -117,7 +118,7 @@ class World:
         return IdSource(clock=self.clock)
 
     def limited(self, may: May) -> RightsStore:
-        """The store for a process that has some rights."""
+        """The store for a process that has these rights only."""
         return RightsStore(self.store, may)
 
     def open(self, store: Store) -> Lake:
@@ -129,14 +130,14 @@ def table(*keys: int, who: str = "eve") -> pa.Table:
 
 
 def hold(world: World, store: RightsStore, pool_id: str) -> None:
-    """Hold the lease of a writer, late, until it is written again."""
+    """Takes the lease of a writer, late, and holds it until it is renewed."""
     note, id = LeaseNote(WRITE, 1, "writer", TTL), world.open(store).context.ids.new()
     with HeldLease(guarded(store), pool_id, id, note, after=0.001) as lease:
         await_renewal(store, lease)
 
 
 def await_renewal(store: RightsStore, lease: HeldLease) -> None:
-    """Waits until the lease is written again, or one of the rights to write it is denied."""
+    """Waits until the lease is renewed, or one of the rights that this needs is denied."""
     again, denied = (Operation.PUT, lease.name), (Operation.CREATE, lease.name)
     await_true(
         lambda: again in store.used or not store.denied.isdisjoint((again, denied)),
@@ -146,12 +147,12 @@ def await_renewal(store: RightsStore, lease: HeldLease) -> None:
 
 
 def keys_in(world: World) -> list[int]:
-    """The keys of the pool as they are, whatever the role may read."""
+    """The current keys of the pool, read with all rights."""
     return list(world.open(world.store).pool("p").at().to_table()["k"].to_pylist())
 
 
 def read(world: World, store: RightsStore) -> None:
-    """A scan under a lease, and the history."""
+    """Scans a pool under a lease, and reads its history."""
     lake = world.open(store)
     assert "p" in [pool.name for pool in lake.pools()]
     pool = lake.pool("p")
@@ -162,7 +163,7 @@ def read(world: World, store: RightsStore) -> None:
 
 
 def load(world: World, store: RightsStore) -> None:
-    """Loads, some of which lose races, beside one that lasts."""
+    """Makes loads, some of which lose races, while another one lasts."""
     rival = world.open(world.store).pool("p").branch()
     table = pa.table({"k": [100], "who": ["eve"]})
     store.before_entries = [lambda: rival.append(table)] * 3
@@ -179,7 +180,7 @@ def load(world: World, store: RightsStore) -> None:
 
 
 def load_small(world: World, store: RightsStore) -> None:
-    """Loads whose records are inlined, some of which lose races."""
+    """Makes loads whose records are inlined; some of them lose races."""
     world.open(world.store).configure_pool("p", {"load.inline": "64KiB"})
     rival = world.open(world.store).pool("p").branch()
     table = pa.table({"k": [100], "who": ["eve"]})
@@ -192,7 +193,7 @@ def load_small(world: World, store: RightsStore) -> None:
 
 
 def run_sql(world: World, store: RightsStore) -> None:
-    """Each kind of statement that changes a pool."""
+    """Runs each kind of statement that changes a pool."""
     rival = world.open(world.store).pool("p").branch()
     store.before_entries = [lambda: rival.append(pa.table({"k": [100], "who": ["eve"]}))] * 3
     lake = world.open(store)
@@ -214,13 +215,14 @@ def rekey_here(world: World, store: RightsStore) -> None:
 
 
 class OnBucket(RightsStore):
-    """The store under the name of a bucket: the memory of this process is published for no other program."""
+    """The store with the URI of a bucket: what is in this process's memory cannot be published for other
+    programs."""
 
     uri = "s3://trust/lake"
 
 
 def serve(world: World, store: RightsStore) -> None:
-    """A catalog that is asked for its tables, and for one of them before and after a change of the pool."""
+    """Asks a catalog for its tables, and for one of them before and after a change of the pool."""
     limited = OnBucket(store.behind, store.may)
     limited.used, limited.denied = store.used, store.denied
     lakes = Lakes({"lake": limited.uri}, opener=lambda uri: world.open(limited))
@@ -234,7 +236,7 @@ def serve(world: World, store: RightsStore) -> None:
 
 
 def serve_published(world: World, store: RightsStore) -> None:
-    """The same, for tables that another process published."""
+    """Like `serve`, for tables that another process has published."""
     serve(world, RightsStore(world.store, lambda operation, name: True))
     limited = OnBucket(store.behind, store.may)
     limited.used, limited.denied = store.used, store.denied
@@ -246,7 +248,7 @@ def serve_published(world: World, store: RightsStore) -> None:
 
 
 def examine_all(world: World, store: RightsStore) -> None:
-    """Two looks at all pools.  What the doctor may not see, it says, and does not call it well."""
+    """Examines all pools twice. The doctor must report what it may not see, and must not call it well."""
     for anew in (True, False):
         health = examine(world.open(store), anew=anew)
         found = [one for pool in (*health.pools, health) for one in pool.findings]
@@ -262,7 +264,8 @@ def delete(world: World, store: RightsStore) -> None:
 
 
 def of_agent(agent: str, *, pools: tuple[str, ...] = ("p",), **request: Any) -> Work:
-    """Runs of an agent: one that finds work, and two that find none; with the packs of Airflow's tasks."""
+    """Returns work that runs an agent once with something to do, and twice with nothing, with the packs of
+    Airflow's tasks."""
 
     def run(world: World, store: RightsStore) -> None:
         lake = world.open(store)
@@ -285,7 +288,7 @@ def of_agent(agent: str, *, pools: tuple[str, ...] = ("p",), **request: Any) -> 
 
 
 def ingest(world: World, store: RightsStore) -> None:
-    """Files that have landed, one of which is refused, parked and released."""
+    """Ingests new files, one of which is refused, parked and released."""
     of_agent("ingest")(world, store)
     pool = world.open(store).pool("p")
     refused = SourceFile("refused.ndjson", 1, "", 0.0)
@@ -301,7 +304,7 @@ def erase_here(world: World, store: RightsStore) -> None:
 
 
 def administrate(world: World, store: RightsStore) -> None:
-    """A lake is made, another upgraded; a pool is made, and one configured, dropped and restored."""
+    """Makes a lake and upgrades another one; makes a pool, and configures, drops and restores one."""
     Lake.create_on(store.elsewhere())
     head = json.loads(world.store.get(naming.LAKE_FILE) or b"")
     world.store.put(naming.LAKE_FILE, json.dumps({**head, "version": 1}).encode())
@@ -341,7 +344,7 @@ WORK: dict[str, Work] = {
     "administrator": administrate,
     "sweeper": sweep,
 }
-"""By role of `local.rights`."""
+"""The work of each role of `local.rights`."""
 
 POOL_OF = {"agent intervals": "days", "sweeper": "gone", "rekeyer": "all", "doctor": "all"}
-"""The pool of the world on which a role works, if it is not `p`."""
+"""By role, the pool on which it works, if that is not `p`."""

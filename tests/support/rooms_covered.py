@@ -1,9 +1,10 @@
-"""How much of each room the fast tests run: a line a room, the least covered first; `make coverage`.
+"""How much of each room the fast tests run: a line for each room, the least covered first; `make coverage`.
 
     python -m tests.support.rooms_covered [DATA]
 
-DATA is what `coverage run` left (`.coverage`).  A room is a package, or a sub-package of one.  A line counts that
-ran in pytest's own process; what only Spark, Airflow or another process runs is not seen.
+DATA is the file that `coverage run` wrote (`.coverage`). A room is a package, or a sub-package of one. Only
+what ran in pytest's own process counts; lines that only Spark, Airflow or another process runs count as not
+run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from tests.support.repository import ROOT
 
 DEPTH = 2
-"""Of folders that name a room."""
+"""How many folders name a room."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,13 @@ class Covered:
 
     @property
     def share(self) -> float:
-        """Of the lines, 0 to 1; 1 without lines."""
+        """The share of the lines that ran, from 0 to 1; 1 if there are no lines."""
         return self.ran / self.lines if self.lines else 1.0
 
 
 def rooms(files: Iterable[Covered]) -> list[Covered]:
-    """The files of each room added up, the least covered room first; files are named by paths in the project."""
+    """Adds up the files of each room. Returns the rooms, the least covered first. Files are named by their paths
+    in the project."""
     found: dict[str, tuple[int, int]] = {}
     for file in files:
         name = "/".join(PurePosixPath(file.name).parent.parts[:DEPTH])
@@ -45,7 +47,7 @@ def rooms(files: Iterable[Covered]) -> list[Covered]:
 
 
 def table(files: Sequence[Covered]) -> str:
-    """A line a room, and one for all of them."""
+    """Returns a line for each room, and one for all of them."""
     total = Covered("all", sum(file.lines for file in files), sum(file.ran for file in files))
     return "".join(
         f"{room.name:28} {room.lines:7,} lines {room.share:7.1%}\n" for room in [*rooms(files), total]
@@ -53,7 +55,7 @@ def table(files: Sequence[Covered]) -> str:
 
 
 def read(data: Path, *, root: Path = ROOT) -> list[Covered]:
-    """The files of the project that were measured, also those of which no line ran."""
+    """Returns the files of the project that were measured, also those of which no line ran."""
     from coverage import Coverage
     from coverage.exceptions import NoSource
 
@@ -71,7 +73,7 @@ def read(data: Path, *, root: Path = ROOT) -> list[Covered]:
 
 
 def main(data: Path) -> str:
-    """The table, or the end of the program with a line that says why there is none."""
+    """Returns the table. Ends the program with a message if there is none."""
     files = read(data)
     if not files:
         raise SystemExit(f"{data}: nothing was measured; `make coverage` runs the tests and measures them")

@@ -1,16 +1,18 @@
-"""Slow tests that rarely break: CI runs those of the rooms that a commit changes, and a part of the others.
+"""Chooses slow tests that rarely break: CI runs those of the rooms that a commit changes, and a part of the
+others.
 
-    LAKE_TEST_PART=1/5    the first of five parts of the tests below; all others run whatever it says
-    LAKE_CI_BASE=abc123   the changes since this commit decide, instead of those since the parent of HEAD
-                          (a CI that runs once for several commits sets it, or sees those of the last one only)
+    LAKE_TEST_PART=1/5     the first of five parts of the slow tests; all other tests run anyway
+    LAKE_CI_BASE=abc123    the changes since this commit decide, instead of those since the parent of HEAD
+                           (a CI that runs once for several commits sets it; otherwise it sees only the last one)
 
 Without a part all tests run, as in `make test` on a developer's machine.
 
-A commit's own diff decides first: whoever changes a room, or a slow test itself, runs the slow tests of that room,
-in the order of `SLOW`, as long as they take no more than `MINUTES` with the part.  The last part is that of the
-containers, which fit beside no other: a commit that changes their rooms runs them in place of its part.  Any other
-commit runs its part, so after a round of those every slow test has run.  The other parts take about as long as each
-other, by the minutes in the table.  A clone that has no parent of HEAD runs its part only.
+First the changes of the commit decide: if it changes a room, or a slow test itself, the slow tests of that room
+run, in the order of `SLOW`, as long as they and the part take no more than `MINUTES`. The last part has the
+tests with containers, which leave no time for others: a commit that changes their rooms runs them instead of
+its part. Any other commit runs its part, so every slow test has run after all parts have had their turn. The
+other parts take about the same time, by the minutes in the table. A clone that lacks the parent of HEAD runs
+only its part.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from tests.support.repository import ROOT
 
 @dataclass(frozen=True)
 class Slow:
-    """Tests whose names begin so, the minutes that they take, and the rooms whose changes run them."""
+    """Tests whose names begin with this text, the minutes that they take, and the rooms that make them run if they
+    change."""
 
     begin: str
     minutes: float
@@ -36,10 +39,10 @@ class Slow:
 
 
 LAST = "containers"
-"""The folder of the last part."""
+"""The folder of the tests that make up the last part."""
 
 MINUTES = 21.0
-"""Of slow tests in one run, at most (decision 209)."""
+"""The most minutes of slow tests in one run (decision 209)."""
 
 OF_HISTORIES = ("lake_core/journal/", "lake_core/history/", "lake_core/checkpoints/", "lake_core/catalog/")
 OF_VALUES = (
@@ -133,18 +136,19 @@ SLOW = (
     Slow("tests/loading/test_kafka.py", 0.5, ("log_lake/kafka/", "tests/support/kafka/")),
     Slow("tests/containers/", 14.0, ("deploy/", "docker-compose.yaml", "tests/support/containers/")),
 )
-"""The first whose begin fits holds a test.  A room is a begin of paths."""
+"""The slow tests. A test belongs to the first entry with whose text its name begins. A room is given by the
+beginning of its paths."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The slow tests of one run.  `said`: which they are and why, in one line."""
+    """The slow tests of one run. `said` is a line that names them and gives the reason."""
 
     slow: frozenset[str]
     said: str
 
     def runs(self, name: str, *, table: Sequence[Slow] = SLOW) -> bool:
-        """Whether the test of that name is no slow one, or one of these."""
+        """Whether the test with this name runs: it is not slow, or it is one of these."""
         entry = next((entry for entry in table if name.startswith(entry.begin)), None)
         return entry is None or entry.begin in self.slow
 
@@ -158,7 +162,8 @@ class Diff:
 
 
 def parts(count: int, *, table: Sequence[Slow] = SLOW) -> list[list[Slow]]:
-    """All slow tests, each in one part: the containers in the last, the others spread evenly by their minutes."""
+    """Divides all slow tests into parts: those with containers are the last one, the others are spread evenly by
+    their minutes."""
     found: list[list[Slow]] = [[] for _ in range(count)]
     for entry in sorted(table, key=lambda entry: (-entry.minutes, entry.begin)):
         if is_last(entry):
@@ -177,9 +182,10 @@ def minutes(entries: Sequence[Slow]) -> float:
 
 
 def choose(part: str, diff: Diff | None, *, table: Sequence[Slow] = SLOW, bound: float = MINUTES) -> Choice:
-    """The part and what the diff asks for beside it, within `bound` minutes.  Raises ValueError for a bad part.
+    """Returns the part, and the tests for which the changes ask, within `bound` minutes. Raises ValueError for a
+    bad part.
 
-    Containers that the diff asks for take the place of the part.
+    If the changes ask for the containers, these take the place of the part.
     """
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
@@ -204,7 +210,7 @@ def choose(part: str, diff: Diff | None, *, table: Sequence[Slow] = SLOW, bound:
 
 
 def explained(diff: Diff | None, added: Sequence[Slow], left_out: Sequence[Slow]) -> str:
-    """What the diff added, and what it asked for in vain."""
+    """Says which tests the changes added, and for which they asked in vain."""
     if diff is None:
         return "HEAD has no parent here, so its diff adds none"
     said = f"the diff since {diff.since} ({len(diff.paths)} paths) adds {names(added)}"
@@ -216,15 +222,15 @@ def names(entries: Sequence[Slow]) -> str:
 
 
 def chosen(environ: Mapping[str, str], *, root: Path = ROOT) -> Choice | None:
-    """The slow tests that the environment and the commit ask for; None: all of them."""
+    """Returns the slow tests for which the environment and the commit ask; None: all of them."""
     part = environ.get("LAKE_TEST_PART", "")
     return choose(part, diff_of_head(root, environ.get("LAKE_CI_BASE", ""))) if part else None
 
 
 def diff_of_head(root: Path, base: str = "") -> Diff | None:
-    """What HEAD changed since it left `base`; None without a parent of HEAD.
+    """Returns what HEAD has changed since it branched from `base`; None if HEAD has no parent here.
 
-    If there is no such commit, or it already has HEAD, that is what HEAD changed since its parent.
+    If there is no such commit, or it already contains HEAD, returns what HEAD has changed since its parent.
     """
     head = git(root, "rev-parse", "HEAD")
     for since in (base, "HEAD^"):
@@ -239,7 +245,7 @@ def diff_of_head(root: Path, base: str = "") -> Diff | None:
 
 
 def git(root: Path, *words: str) -> str | None:
-    """What git prints; None if it fails or is not there."""
+    """Returns what git prints; None if it fails or is not installed."""
     try:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""A running `lake serve`, as a person starts it, and a lake for the programs that attach it."""
+"""Runs `lake serve`, as a person starts it, with a lake for the programs that attach its catalog."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ TABLES = {
     name: name.partition("@")[::2]
     for name in ("logs", "logs@v1", "logs@dev", "types", "times", "a*..%2Fü.<b>")
 }
-"""Tables of `a_served_lake`: the pool, and the branch or tag of each."""
+"""Tables of `a_served_lake`: for each, the pool, and its branch or tag."""
 
 
 def a_served_lake(folder: Path) -> Lake:
-    """A lake with pools of all types, a tag, a branch, a strange name, and one that Iceberg cannot express."""
+    """Makes a lake with pools of all types, a tag, a branch, a strange name, and a pool that Iceberg cannot
+    express."""
     lake = Lake.create(str(folder))
     logs = lake.create_pool("logs", key="k")
     logs.branch().append(pa.table({"k": range(1_000), "s": [f"s{k % 7}" for k in range(1_000)]}))
@@ -51,13 +52,14 @@ def a_served_lake(folder: Path) -> Lake:
 
 
 def expected(lake: Lake, name: str) -> list[str]:
-    """What the lake gives for one of `TABLES`."""
+    """The rows that the lake returns for one of `TABLES`."""
     pool, ref = TABLES[name]
     return read_as(lake.pool(pool).at(ref or "main").to_table().to_pylist())
 
 
 def joined(lake: Lake) -> list[str]:
-    """What the pools `logs` and `users` of `a_served_lake` give, joined by `s`: the key and the city."""
+    """The rows that the lake returns for the pools `logs` and `users` of `a_served_lake`, joined by `s`: the key
+    and the city."""
     cities = {row["s"]: row["city"] for row in lake.pool("users").at().to_table().to_pylist()}
     rows = lake.pool("logs").at().to_table().to_pylist()
     return read_as({"k": row["k"], "city": cities[row["s"]]} for row in rows if row["s"] in cities)
@@ -71,7 +73,8 @@ class ServedCatalog:
     process: subprocess.Popen[str]
 
     def ask(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-        """The status and the body of an answer; the path is sent as it is, the host is right unless given."""
+        """Sends a request, and returns the status and the body of the answer. The path is sent unchanged; the host
+        is right unless it is given."""
         place = urlsplit(self.address).netloc
         connection = http.client.HTTPConnection(place, timeout=600)
         try:
@@ -87,7 +90,8 @@ class ServedCatalog:
 
 @contextmanager
 def serving_catalog(lake: str, *more: str, **environ: str) -> Iterator[ServedCatalog]:
-    """`lake serve` on a free port, from its first answer to its end; `more` are arguments of the command."""
+    """Runs `lake serve` on a free port while the block runs, which begins with its first answer. `more` are
+    arguments of the command."""
     words = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""The service of `lake serve` without a server: requests and answers as values."""
+"""Calls the service of `lake serve` without a server: requests and answers are values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLERS = tuple(Caller(role.name.lower(), role, token.encode()) for role, token 
 
 @dataclass
 class Told:
-    """An answer; `is_whole`: it was ended."""
+    """An answer. `is_whole`: the service ended it."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Told:
 
 
 class Served:
-    """The service over some lakes, for callers of each role."""
+    """The service for some lakes, asked by callers of each role."""
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class Served:
         version: str = "1.1",
         **headers: str,
     ) -> Told:
-        """The answer to one request; `parts` of a body in place of `body`, `is_cut`: then the client goes."""
+        """Returns the answer to one request. `parts` are given instead of `body`; with `is_cut`, the client leaves
+        after them."""
         sent = body.encode() if isinstance(body, str) else body
         return asyncio.run(
             self.exchange(
@@ -110,7 +111,8 @@ class Served:
         gone: asyncio.Event | None = None,
         sent: Callable[[], Any] | None = None,
     ) -> Told:
-        """The same within an event loop; the client goes when `gone` is set; `sent` is awaited at each part."""
+        """Like `ask`, within an event loop. The client leaves when `gone` is set; `sent` is awaited at each part
+        of the answer."""
         told, waiting, ended = Told(), list(parts), gone or asyncio.Event()
         pairs = {name.replace("_", "-").lower(): value for name, value in headers.items()}
         if role is not None:

@@ -2,15 +2,15 @@
 
     python -m tests.support.side_by_side [FOLDER] [--seconds N] [--at-once N]
 
-A process has a group of folders or files.  Groups begin in the order of `GROUPS`, the longest first; one that ends
-makes room for the next.  Tests on Airflow wait for it most of their time, so one process more than there are cores
-keeps the cores at work (decision 210).
+A process has a group of folders or files.  Groups begin in the order of `GROUPS`, the longest first; when one
+ends, the next begins.  Tests on Airflow wait for it most of their time, so one process more than there are
+cores keeps the cores at work (decision 210).
 
-With LAKE_TEST_PART, as in CI, the first line says which slow tests run, and why (`tests.support.rotation`).  A line
-is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its end is
-printed in one piece.  The exit status is that of the first group that failed, and 0 if every group ended with 0.  A
-group that was never begun, or whose output could not be read to its end, has failed.  Interrupted, terminated, or
-after `--seconds`, it ends all of them.
+With LAKE_TEST_PART, as in CI, the first line says which slow tests run, and why (`tests.support.rotation`).  A
+line is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its
+end is printed in one piece.  The exit status is that of the first group that failed, and 0 if every group ended
+with 0.  A group that was never begun, or whose output could not be read to its end, counts as failed. If the
+program is interrupted or terminated, or after `--seconds`, it ends all groups.
 """
 
 from __future__ import annotations
@@ -46,22 +46,24 @@ OWN_AIRFLOW = (
     "airflow/test_trigger.py",
     "airflow/view",
 )
-"""Tests that need no scheduler: they need not wait for those that share one."""
+"""Tests that need no scheduler of Airflow, so they need not wait for those that share one."""
 
 GROUPS = (("airflow",), ("spark",), (), ("unit",), ("local", *OWN_AIRFLOW))
-"""The folders and files of each process; () is all that no other one has, so no new folder is left out."""
+"""The folders and files of each process. () stands for all tests that are in no other group, so no new folder is
+left out."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
 AT_ONCE = re.compile(r"\w[\w/]* +\d+ (?:\w+, \d+ )*\w+ +\d+ s$|failed: |error: |still: ")
-"""Lines of `tests.support.parts`; all others are the summary."""
+"""A pattern of the lines of `tests.support.parts`, which are printed at once; other lines belong to the
+summary."""
 BEGUN = re.compile(r"\w[\w/]* *$")
-"""The begin of a part's line, which a failure has cut off; the whole line follows."""
+"""A pattern of the beginning of a part's line that a failure has interrupted; the whole line follows later."""
 LATE = 124
-"""The exit status after `--seconds`, as that of coreutils' `timeout`."""
+"""The exit status if the time of `--seconds` is over, the same as that of coreutils' `timeout`."""
 UNKNOWN = 1
 """The exit status of a group that was not begun, or did not end."""
 GRACE = 60.0
-"""Seconds in which a process that was terminated ends its servers."""
+"""How many seconds a terminated process has to end its servers."""
 
 
 def groups(tests: str, choice: Choice | None = None) -> list[list[str]]:
@@ -82,17 +84,17 @@ def groups(tests: str, choice: Choice | None = None) -> list[list[str]]:
 
 @dataclass(eq=False)
 class Runs:
-    """Processes that run and those that wait; all under one lock."""
+    """The processes that run and those that wait, under one lock."""
 
     waiting: deque[tuple[int, Sequence[str]]]
     statuses: list[int]
-    """Of each command, in their order: `UNKNOWN` until it has ended."""
+    """The status of each command, in their order; `UNKNOWN` until it has ended."""
     running: list[subprocess.Popen[str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     printing: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self) -> None:
-        """Run one after the other, until none waits."""
+        """Runs one command after the other, until none waits."""
         while (begun := self.begin()) is not None:
             number, process = begun
             relay(process, self.printing)
@@ -101,7 +103,7 @@ class Runs:
                 self.statuses[number] = process.returncode
 
     def begin(self) -> tuple[int, subprocess.Popen[str]] | None:
-        """The next that can be begun, and its number; None if none waits."""
+        """Starts the next command that can be begun. Returns its number and its process; None if none waits."""
         with self.lock:
             while self.waiting:
                 number, command = self.waiting.popleft()
@@ -121,7 +123,7 @@ class Runs:
         return None
 
     def end(self) -> None:
-        """Begin no other; terminate what runs, and kill what takes longer than `GRACE` to end its servers."""
+        """Starts no other command. Terminates what runs, and kills what takes longer than `GRACE`."""
         with self.lock:
             self.waiting.clear()
             running = [process for process in self.running if process.poll() is None]
@@ -135,7 +137,7 @@ class Runs:
 
 
 def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
-    """Print what the process says: lines of parts at once, the rest when it has ended."""
+    """Prints what the process says: lines of parts at once, the rest when it has ended."""
     assert process.stdout is not None
     held: list[str] = []
     for line in process.stdout:
@@ -150,9 +152,9 @@ def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
 
 
 def run(commands: Sequence[Sequence[str]], *, seconds: float, at_once: int) -> int:
-    """Run the commands; the status of the first that failed, in their order, `LATE` after `seconds`.
+    """Runs the commands. Returns the status of the first in their order that failed; `LATE` after `seconds`.
 
-    A command that was not run to its end has failed, with `UNKNOWN`.
+    A command that was not run to its end counts as failed, with `UNKNOWN`.
     """
     deadline = time.monotonic() + seconds
     runs = Runs(deque(enumerate(commands)), [UNKNOWN] * len(commands))

@@ -1,4 +1,5 @@
-"""Every kind of stored thing: how it is changed at random, with right checksums or without, and who reads it."""
+"""For every kind of stored thing: how it is changed at random, with right checksums or without, and which readers
+read it."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ from tests.support.records import an_id
 from tests.support.stored_things import URI, Asks, World, asks_of_list, asks_of_pool, bare, purged, relinked
 
 Change = Callable[[World, str, random.Random], "Mapping[str, bytes | None] | None"]
-"""The objects that are written instead of the sound one; None if no such object can be made."""
+"""A function that returns the objects to write in place of the valid one; None if none can be made."""
 
 Ask = Callable[[World, str], Asks]
 
@@ -58,10 +59,10 @@ def whole(world: World) -> World:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of stored thing: which objects, how they are changed, who reads them.
+    """A kind of stored thing: its objects, how they are changed, and which readers read them.
 
-    `exact`: a checksum or a rule should see the change, so an answer is the right one.  `of`: the lake as the
-    readers find it.  `alone`: it lies below one pool's folder.
+    `exact`: a checksum or a rule should detect the change, so an answer must be the right one. `of`: prepares
+    the lake as the readers find it. `alone`: the object is below one pool's folder.
     """
 
     pattern: str
@@ -76,7 +77,7 @@ class Kind:
 
 
 def one(change: Callable[[bytes, random.Random], bytes]) -> Change:
-    """A change of the object's own bytes."""
+    """Returns a change of the object's own bytes."""
     return lambda world, name, rng: {name: change(world.objects[name], rng) or b" "}
 
 
@@ -95,7 +96,7 @@ def any_part(part: Part, rng: random.Random) -> Part | None:
 
 
 def inlined(change: Callable[[bytes, random.Random], bytes]) -> Callable[[Part, random.Random], Part]:
-    """A change of the bytes of an inlined object alone, with the right size of them."""
+    """Returns a change of the bytes of an inlined object alone; their size stays right."""
 
     def of(part: Part, rng: random.Random) -> Part:
         data = change(part["data"], rng) or b" "
@@ -105,12 +106,12 @@ def inlined(change: Callable[[bytes, random.Random], bytes]) -> Callable[[Part, 
 
 
 def columns(part: Part, rng: random.Random) -> Part:
-    """A change of what an object says of its fields."""
+    """Changes what an object's action says about its fields."""
     return part | {"columns": mutated(part.get("columns", []), rng)}
 
 
 def actions_of(*tags: str, by: Callable[[Part, random.Random], Part | None] = any_part) -> Change:
-    """A change of the actions of these types alone."""
+    """Returns a change that only changes actions of these types."""
 
     def change(world: World, name: str, rng: random.Random) -> Mapping[str, bytes | None] | None:
         plain = msgspec.msgpack.decode(unframe(world.objects[name], name=name))
@@ -144,7 +145,7 @@ Rows = list[dict[str, Any]]
 
 
 class CheckpointRows:
-    """A change of the rows of a checkpoint of the newest version."""
+    """A change of rows of a checkpoint of the newest version."""
 
     def __init__(self, by: Callable[[Rows, random.Random], Rows] | None = None) -> None:
         self._by = by or changed_rows
@@ -164,9 +165,9 @@ class CheckpointRows:
 
 
 def changed_rows(rows: Rows, rng: random.Random, of: Collection[str] = ()) -> Rows:
-    """Rows with a column of one of them changed, or its value's parts; one taken out, or put twice.
+    """Returns the rows with a change: of a column, or of parts of a value; or one row is removed, or doubled.
 
-    Only of these sections, if any are given.
+    If sections are given, only their rows are changed.
     """
     changed = [dict(one) for one in rows]
     one = rng.choice([one for one in changed if not of or one["section"] in of])
@@ -186,7 +187,7 @@ def changed_rows(rows: Rows, rng: random.Random, of: Collection[str] = ()) -> Ro
 
 
 def changed_inlined(rows: Rows, rng: random.Random) -> Rows:
-    """Rows with other bytes of one inlined object."""
+    """Returns the rows with other bytes of one inlined object."""
     changed = [dict(one) for one in rows]
     change = rng.choice((changed_parquet, flipped))
     one = rng.choice([one for one in changed if one["section"] == "reference" and b"PAR1" in one["value"]])
@@ -199,7 +200,7 @@ def changed_inlined(rows: Rows, rng: random.Random) -> Rows:
 
 
 def alone(ask: Callable[[World, str], object]) -> Ask:
-    """A reader with one question."""
+    """Returns a reader with only one question."""
 
     def asks(world: World, name: str) -> Asks:
         yield "it", lambda: ask(world, name)
@@ -212,7 +213,7 @@ def pool(world: World, name: str) -> Asks:
 
 
 def scans(world: World, name: str) -> Asks:
-    """Those who read the records of `a`."""
+    """Returns readers of the records of `a`."""
     for branch in ("main", "dev"):
         yield branch, lambda branch=branch: world.lake().pool("a").at(branch).to_table().to_pylist()
 
@@ -227,7 +228,7 @@ def requests_of(world: World, name: str) -> object:
 
 
 def commits(world: World, name: str) -> Asks:
-    """Readers of requests, and writers who commit them with their own."""
+    """Returns readers of requests, and writers who commit these together with their own."""
     yield "requests", lambda: requests_of(world, name)
     branch = world.lake().pool("a").branch()
     for number in range(8):  # one of them collects requests
@@ -248,7 +249,7 @@ def quiet_of(world: World, name: str) -> object:
 
 
 def object_of(world: World, name: str) -> Asks:
-    """Readers of one data object, in part and whole."""
+    """Returns readers of one data object, in part and as a whole."""
     pool_id, _, _ = name.partition("/")
 
     def opened(read: Callable[[DataObject], object]) -> Callable[[], object]:

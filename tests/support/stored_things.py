@@ -1,4 +1,4 @@
-"""A small lake in memory that holds every kind of stored thing, and what those who read it ask."""
+"""A small lake in memory that has every kind of stored thing, and the questions of those who read it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ find_tombstones = finder("tombstones")
 URI = "memory://mutations"
 
 OTHERS = ("b", "zng", "zst")
-"""The pools beside `a`, whose objects are changed."""
+"""The pools besides `a`, the pool whose objects are changed."""
 
 FINDS: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
     "compact": find_compact,
@@ -70,7 +70,7 @@ FINDS: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
 class Copied(MemoryStore):
     """A store in memory with these objects, whose journals are read one entry after another.
 
-    Each mutation makes some of them and reads them many times.  Names are not checked again, and no thread is
+    For each mutation some stores are made and read many times. So names are not checked again, and no thread is
     started.
     """
 
@@ -86,27 +86,28 @@ class Copied(MemoryStore):
 
 @dataclass
 class World:
-    """A lake of pools with all that can be stored; `a` is the id of the pool whose objects are changed."""
+    """A lake with pools that have everything that can be stored; `a` is the id of the pool whose objects are
+    changed."""
 
     store: Store
     a: str
 
     @cached_property
     def objects(self) -> dict[str, bytes]:
-        """The objects of the store as they are when they are first asked for."""
+        """The objects of the store, as they are at the first call."""
         return {info.name: self.store.get(info.name) or b"" for info in self.store.list("")}
 
     def lake(self) -> Lake:
-        """The lake as a process finds it that has read nothing."""
+        """Returns the lake for a process that has read nothing yet."""
         return Lake.open_on(self.store)
 
     def changed(self, writes: Mapping[str, bytes | None]) -> World:
-        """A copy of the lake with some objects written, or deleted (None)."""
+        """Returns a copy of the lake with some objects written, or deleted (None)."""
         objects = self.objects | writes
         return World(Copied({name: data for name, data in objects.items() if data is not None}), self.a)
 
     def names_like(self, pattern: str) -> list[str]:
-        """The names of the objects that fit the pattern; `{a}` stands for the pool's id."""
+        """Returns the names of the objects that fit the pattern; `{a}` stands for the pool's id."""
         sought = pattern.format(a=self.a)
         names = [name for name in self.objects if Path(name).match(sought)]
         assert names, sought
@@ -114,7 +115,7 @@ class World:
 
 
 def build(store: Store) -> World:
-    """The lake on an empty store."""
+    """Makes the lake on an empty store."""
     lake = Lake.create_on(store)
     a, b = (lake.create_pool(name, key="k") for name in ("a", "b"))
     for n in range(6):
@@ -151,7 +152,7 @@ def build(store: Store) -> World:
 
 
 def small_loads(lake: Lake) -> None:
-    """Objects of `a` that are inlined: on two branches, merged, and deleted from."""
+    """Makes loads of `a` that are inlined: on two branches, which are merged, and with deletes."""
     lake.configure_pool("a", {"load.inline": "64KiB"})
     a = lake.pool("a")
     a.branch().append(pa.table({"k": [2, 60], "v": ["y", "z"]}))
@@ -164,7 +165,7 @@ def small_loads(lake: Lake) -> None:
 
 
 def notes(lake: Lake) -> None:
-    """What is stored beside the journals."""
+    """Makes what is stored beside the journals."""
     a = lake.pool("a")
     HeldLease(a.store, a.config.id, an_id(20), LeaseNote("read", 3, "me", 600.0, "why")).take()
     with vacuum_lease(a, "plan") as lease:
@@ -199,12 +200,12 @@ def notes(lake: Lake) -> None:
 
 
 def bare(world: World) -> World:
-    """The lake without checkpoints: readers fold the entries."""
+    """Returns the lake without checkpoints, so readers must fold the entries."""
     return world.changed(dict.fromkeys((name for name in world.objects if "/marks/" in name), None))
 
 
 def purged(world: World) -> World:
-    """The lake without entries: readers have nothing but the newest checkpoints."""
+    """Returns the lake without entries, so readers have nothing except the newest checkpoints."""
     store = world.changed({}).store
     lake = Lake.open_on(store)
     for journal in (lake.pool("a").history.journal, lake.catalog.journal):
@@ -219,7 +220,8 @@ def purged(world: World) -> World:
 
 
 def relinked(world: World, name: str, data: bytes) -> dict[str, bytes]:
-    """An entry with other bytes, and the entries behind it, which name the checksum of the one before them."""
+    """Returns an entry with other bytes, and all later entries, each with the new checksum of the one before
+    it."""
     journal, version = name.rpartition("/")[0], naming.entry_version(name)
     assert version is not None
     writes = {name: data}
@@ -237,7 +239,7 @@ Asks = Iterator[tuple[str, Callable[[], object]]]
 
 
 def asks_of_pool(world: World) -> Asks:
-    """All that a reader asks of the pool `a`."""
+    """Returns all questions that readers ask of the pool `a`."""
     pool = world.lake().pool("a")  # one for all questions: each would fold the entries anew
     yield "scan", lambda: pool.at().to_table().to_pylist()
     yield "found", lambda: pool.at().to_table(where="k >= 2 and v in ('x1', 'y')").to_pylist()
@@ -272,7 +274,7 @@ def tables_of(pool: Pool) -> object:
 
 
 def asks_of_list(world: World) -> Asks:
-    """All that a reader asks of the list of pools."""
+    """Returns all questions that readers ask of the list of pools."""
     lake = world.lake()
     yield "pools", lambda: lake.pools()
     yield "a", lambda: lake.pool("a").at().to_table().to_pylist()
@@ -281,9 +283,9 @@ def asks_of_list(world: World) -> Asks:
 
 
 def asks_of_others(world: World, *, whole: bool = True) -> Asks:
-    """What is asked of all pools at once, and what it says of those beside `a`.
+    """Returns questions about all pools at once, whose answers say something about those besides `a`.
 
-    Not `whole`: the list of pools and the view alone.
+    Unless `whole`, only those of the list of pools and of the view.
     """
     lake = world.lake()
     rows = Overview(time.monotonic).table
@@ -318,7 +320,7 @@ def _found(world: World, find: Callable[..., list[dict[str, Any]]]) -> object:
 
 
 def upkeep(world: World) -> Asks:
-    """Those who write to the pool `a`, with all rights."""
+    """Returns the work of those who write to the pool `a`, with all rights."""
     lake = world.lake()
     pool = lake.pool("a")
     now = lake.context.now()

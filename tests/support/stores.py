@@ -5,8 +5,8 @@
     store.on("create", entry, instead=lost)                 the request itself does not arrive
     store.on("get", entry, instead=unavailable, times=3)    the next three reads fail
 
-A rule holds for one request unless `times` says more; what no rule names goes to the store behind.
-`requests` is the log of all that was asked.
+A rule is used for one request unless `times` says more. A request for which there is no rule goes to the store
+behind. `requests` lists all requests.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ ALWAYS = 1_000_000
 
 
 def lost(*_: Any) -> Created:
-    """The answer of a create that never came."""
+    """Returns the answer of a create whose answer was lost."""
     return Created.UNKNOWN
 
 
 def unavailable(*_: Any) -> Any:
-    """A store that refuses."""
+    """Raises Unavailable, like a store that refuses."""
     raise Unavailable("the store refuses for now")
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
-    """Something that fails so whenever it is called."""
+    """Returns a function that raises this error whenever it is called."""
 
     def fail(*_: Any, **__: Any) -> Any:
         raise error
@@ -56,12 +56,12 @@ class _Rule:
 
 
 class StoreInFront:
-    """A store in front of another; every request goes through `ask`, which may do something else."""
+    """A store in front of another one. Every request goes through `ask`, which a subclass may change."""
 
     behind: Store
 
     def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
-        """The answer of a request: that of the store behind, unless a subclass decides otherwise."""
+        """Returns the answer of a request: that of the store behind, unless a subclass decides otherwise."""
         return call()
 
     @property
@@ -104,7 +104,7 @@ class StoreInFront:
 
 
 class ScriptedStore(StoreInFront):
-    """A store in front of another that does what its rules say."""
+    """A store in front of another one that does what its rules say."""
 
     def __init__(self, behind: Store | None = None) -> None:
         self.behind: Store = behind or MemoryStore("memory://scripted")
@@ -121,15 +121,15 @@ class ScriptedStore(StoreInFront):
         answer: Callable[[Any], Any] | None = None,
         times: int = 1,
     ) -> None:
-        """What happens at the next `times` requests of this kind for names that end so."""
+        """Adds a rule: what happens at the next `times` requests of this kind for names that end like this."""
         self._rules.append(_Rule(request, name, before, instead, answer, times))
 
     def forget(self) -> None:
-        """No rule any more."""
+        """Removes all rules."""
         self._rules.clear()
 
     def asked(self, request: str, name: str = "") -> int:
-        """How often the request was made for names that end so."""
+        """Returns how often the request was made for names that end like this."""
         return sum(1 for r, n in self.requests if r == request and n.endswith(name))
 
     def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
@@ -145,7 +145,7 @@ class ScriptedStore(StoreInFront):
 
 
 def opened(name: str, data: Callable[[], bytes | None]) -> pa.NativeFile:
-    """A file that is read where it is, as on an object store: gone, as soon as it is deleted."""
+    """Opens a file that is read in place, as on an object store: once it is deleted, reads fail."""
     return pa.PythonFile(_InPlace(name, data), mode="r")
 
 
@@ -180,7 +180,7 @@ class _InPlace(io.RawIOBase):
 
 
 class InPlaceStore(MemoryStore):
-    """A store in memory whose open files are read where they are."""
+    """A store in memory whose open files are read in place."""
 
     def local_path(self, name: str) -> str | None:
         return None

@@ -1,4 +1,4 @@
-"""The `lake` command on a terminal of its own: what it prints there, and what it asks."""
+"""Runs the `lake` command on a terminal of its own, to see what it shows there, and what it asks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = 40
 
 @dataclass(frozen=True)
 class Shown:
-    """What stood on the terminal when the command had ended, and its status."""
+    """What was on the terminal when the command had ended, and the command's status."""
 
     status: int
     text: str
@@ -27,7 +27,7 @@ class Shown:
 
 
 def on_terminal(*words: str, columns: int = 80, typed: str = "") -> Shown:
-    """Run a command on a terminal of so many columns, with `typed` on its keyboard."""
+    """Runs a command on a terminal with so many columns; `typed` is what its user types."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, as far as Parquet uses it: decoded to plain values, and back.
+"""Decodes Thrift's compact protocol, as far as Parquet uses it, to plain values, and encodes them again.
 
-A struct is a dictionary from (number of the field, type) to its value, a list a `Values` that knows the type of its
-items.  So what is decoded can be changed anywhere, and encoded again.
+A struct becomes a dictionary from (number of the field, type) to its value, a list becomes a `Values`, which
+knows the type of its items. So any part can be changed and encoded again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MASK = 2**64 - 1
 
 
 class Values(list[Any]):
-    """A list of Thrift, whose items have one type."""
+    """A list of Thrift; all items have one type."""
 
     kind: int = STRUCT
 
@@ -81,26 +81,26 @@ class _Reader:
 
 
 def decoded(data: bytes, at: int = 0) -> tuple[dict[tuple[int, int], Any], int]:
-    """The struct that begins at a byte, and where it ends."""
+    """Decodes the struct that begins at a byte. Returns it, and the position of its end."""
     reader = _Reader(data, at)
     return reader.struct(), reader.at
 
 
 def encoded(fields: dict[tuple[int, int], Any]) -> bytes:
-    """The bytes of a struct."""
+    """Returns the bytes of a struct."""
     parts: list[bytes] = []
     _struct(fields, parts)
     return b"".join(parts)
 
 
 def footer_of(data: bytes) -> tuple[dict[tuple[int, int], Any], int]:
-    """The footer of a Parquet file, and the byte at which it begins."""
+    """Returns the footer of a Parquet file, and the position at which it begins."""
     begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     return decoded(data, begin)[0], begin
 
 
 def with_footer(before: bytes, fields: dict[tuple[int, int], Any]) -> bytes:
-    """A Parquet file: what comes before its footer, and the footer."""
+    """Makes a Parquet file of the bytes before its footer, and the footer."""
     footer = encoded(fields)
     return before + footer + struct.pack("<I", len(footer)) + b"PAR1"
 

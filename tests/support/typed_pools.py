@@ -1,4 +1,4 @@
-"""Pools in memory whose records keep their types, and records of several types."""
+"""Makes pools in memory whose records keep their types, and records of several types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANIMALS = """{k:3,name:"hen",legs:2(int8)}
 {k:4,tags:|["a","b"]|,ages:|{"a":1(uint8)}|,net:10.0.0.0/8}
 {k:6,name:null(string)}
 """
-"""Six types; the field `name` is text here and bytes there."""
+"""Records of six types; the field `name` is text in some and bytes in others."""
 
 MORE = """{k:2,ip:10.0.0.9}
 {k:7,wide:1(uint64),wait:1h,empty:{}}

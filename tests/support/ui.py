@@ -1,4 +1,4 @@
-"""A running `lake ui`, as a person starts it, and raw requests to it."""
+"""Runs `lake ui`, as a person starts it, and sends raw requests to it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Served:
         return urlsplit(self.address).path
 
     def ask(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
-        """The status, the body and the headers of an answer; the host is right unless it is given."""
+        """Sends a request. Returns the status, the body and the headers of the answer; the host is right unless it
+        is given."""
         connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=600)
         sent = {"Host": f"{ADDRESS}:{self.port}", **headers}
         try:
@@ -51,9 +52,10 @@ class Served:
 
 @contextmanager
 def serving(folder: Path, *more: str, **environ: str) -> Iterator[Served]:
-    """`lake ui` on the lake in the folder, named as `./NAME`, from the line with its address to its end.
+    """Runs `lake ui` on the lake in the folder, named as `./NAME`, while the block runs, which begins after the
+    line with its address.
 
-    `more` are arguments of the command.
+    `more` are further arguments of the command.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "log_lake.cli.main", "ui", "--lake", f"./{folder.name}", "--json", *more],

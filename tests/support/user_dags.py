@@ -1,4 +1,5 @@
-"""DAGs as users write them, run by `dag.test()` in an Airflow with a process, a home and a database of its own."""
+"""Runs DAGs that are written as users write them, by `dag.test()`, in an Airflow with a process, a home and a
+database of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SECONDS = 1_500
-"""The bound of a command; on a machine with a load of 80 some runs took more than ten minutes."""
+"""The most seconds of a command; on a machine with a load of 80 some runs took more than ten minutes."""
 RUN = """
 import datetime as dt, json, sys
 import dags
@@ -25,7 +26,7 @@ for name, date, conf, same_run in json.loads(sys.argv[1]):
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a run, and of its tasks: by id and map index."""
+    """The state of a run, and those of its tasks, by id and map index."""
 
     state: str
     tasks: dict[str, str]
@@ -40,11 +41,12 @@ def run_dags(
     environ: Mapping[str, str] | None = None,
     same_run: bool = False,
 ) -> tuple[list[Run], str]:
-    """The runs of that logical date, each the name of a DAG in the file and its conf; and all that was printed.
+    """Runs DAGs of a file for a logical date; each of `runs` is the name of a DAG and its conf. Returns the runs,
+    and all that was printed.
 
-    `same_run`: runs of one DAG have one id, as a run that is cleared.
+    With `same_run`, the runs of one DAG have one id, like a run that is cleared and runs again.
 
-    The connection `lake_default` is the lake in `folder`, in which small work needs no Spark.
+    The connection `lake_default` is the lake in `folder`; small work needs no Spark there.
     """
     (folder / "dags.py").write_text(text.replace("FOLDER", str(folder)))
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}

@@ -1,4 +1,4 @@
-"""Values of every type that objects store, as Hypothesis draws them."""
+"""Hypothesis strategies for values of every type that objects store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a file was opened, as the kernel tells it (inotify), not as the code under test does."""
+"""Watches whether files are opened, through the kernel (inotify), independently of the code under test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPENED_OR_CHANGED = (
 
 
 class Watched:
-    """The looks at a folder, by name of file, since it is watched."""
+    """The accesses to a folder since the watch began, by name of file."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -36,7 +36,7 @@ class Watched:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[Watched]:
-    """A watch of the folder, until the block ends."""
+    """Watches the folder while the block runs."""
     libc = ctypes.CDLL(None, use_errno=True)
     handle = libc.inotify_init1(os.O_NONBLOCK)
     if handle < 0 or libc.inotify_add_watch(handle, bytes(folder), _OPENED_OR_CHANGED) < 0:

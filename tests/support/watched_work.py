@@ -1,12 +1,13 @@
-"""The process that `tests/unit/rights/test_watched.py` watches: it reads and keeps a pool that others changed.
+"""The process that `tests/unit/rights/test_watched.py` watches: it reads and maintains a pool that others have
+changed.
 
     python -m tests.support.watched_work FOLDER COUNT [SEED]
 
-In FOLDER it makes a lake, and beside it a folder of files that are no lake's.  Then it changes each kind of thing
-below the folder of one pool COUNT times: names and ids in it become names of other places, and other parts change
-at random.  After each change all readers and agents of the pool work on it.  What it asks of the system between the
-two marks may touch that pool alone.  After the second mark it reaches for other places itself, so that the watcher
-is known to see that.
+In FOLDER it makes a lake, and beside it a folder of files that do not belong to the lake. Then it changes
+things of each kind below the folder of one pool, COUNT times in all: names and ids in them become names of
+other places, and other parts change at random. After each change all readers and agents of the pool work on it.
+The files that it asks the system for between two marks must be that pool's alone. After the second mark it
+opens files of other places on purpose, so that the test knows that the watcher would have seen that.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from tests.support.stored_kinds import KINDS
 from tests.support.stored_things import World, asks_of_pool, build, relinked, upkeep
 
 BEGIN, END = "/the-watch-begins", "/the-watch-ends"
-"""Files that are nowhere; to ask for them marks the trace."""
+"""Names of files that do not exist; asking for them sets the marks."""
 
 LAKE, CANARY = "lake", "canary"
 
 
 class WatchedLake:
-    """The lake, with a pool that is put back after each change."""
+    """The lake, with a pool that is restored after each change."""
 
     def __init__(self, folder: Path) -> None:
         for name in ("data", "journal"):
@@ -60,7 +61,7 @@ class WatchedLake:
 
     @contextlib.contextmanager
     def changed(self, writes: dict[str, bytes | None]) -> Iterator[None]:
-        """Within the block the objects are others."""
+        """Within the block these objects are changed."""
         for name, data in writes.items():
             if data is None:
                 self.store.delete(name)
@@ -77,7 +78,7 @@ class WatchedLake:
                     self.store.put(name, data)
 
     def work(self) -> None:
-        """All who read the pool, and all who keep it."""
+        """Runs all readers of the pool, and all its maintenance."""
         for asks in (asks_of_pool, upkeep):
             with contextlib.suppress(LakeError):
                 for what, ask in asks(self.world):
@@ -87,7 +88,7 @@ class WatchedLake:
 
 
 def with_name(value: Any, names: tuple[str, ...], rng: random.Random) -> Any:
-    """The value with one of its texts, mostly an id, replaced by a name of another place."""
+    """Returns the value, in which one of its texts, mostly an id, is replaced by the name of another place."""
     places = [(holder, at) for holder, at in _places(value) if isinstance(holder[at], str)]
     ids = [(holder, at) for holder, at in places if len(holder[at]) >= 27]
     if places:
@@ -97,7 +98,7 @@ def with_name(value: Any, names: tuple[str, ...], rng: random.Random) -> Any:
 
 
 def renamed(lake: WatchedLake, seen: World, name: str, rng: random.Random) -> dict[str, bytes | None] | None:
-    """The thing with a name in it that leads elsewhere; None if it holds no names."""
+    """Returns the thing with a name in it that leads to another place; None if it has no names."""
     data = seen.objects[name]
     if "/marks/" in name:
         journal = Lake.open_on(lake.store).pool("a").history.journal
@@ -122,7 +123,7 @@ def renamed(lake: WatchedLake, seen: World, name: str, rng: random.Random) -> di
 
 
 def main(folder: Path, count: int, seed: str) -> None:
-    """Make the lake; change it between the marks; then stray."""
+    """Makes the lake, changes it between the marks, and then strays."""
     logging.disable(logging.CRITICAL)
     lake = WatchedLake(folder)
     lake.work()  # so that what is imported late is there
@@ -151,7 +152,7 @@ def main(folder: Path, count: int, seed: str) -> None:
 
 
 def stray(folder: Path, lake: WatchedLake) -> None:
-    """Read, write and delete what the watch must see."""
+    """Reads, writes and deletes files that the watcher must notice."""
     pool = folder / LAKE / lake.world.a
     (pool / "../../canary/0.parquet").read_text()
     os.chdir(pool)

@@ -1,8 +1,8 @@
-"""What the tests of the wheel stand on: the built files, and an environment that holds nothing but the wheel.
+"""Builds the wheel, and makes environments that have nothing but the wheel, for its tests.
 
-The packages that the wheel asks for are linked from the environment of the tests: those of the metadata and of the
-metadata's own packages, each held to the version that is asked for, and no other.  So the environment holds what
-`pip install 'log-lake[...]'` installs, in the versions of uv.lock, and no registry is asked.
+The packages that the wheel requires, and those that they require in turn, are linked from the environment of
+the tests, each checked against the required version. So the environment has what `pip install 'log-lake[...]'`
+installs, in the versions of uv.lock, and no registry is asked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Environment:
     folder: Path
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        """What `python WORDS` did, with nothing of the tests' own environment but PATH."""
+        """Runs `python WORDS`. Of the tests' own environment it gets only PATH."""
         return subprocess.run(
             [str(self.python), *words],
             env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **environ},
@@ -58,12 +58,12 @@ class Environment:
         )
 
     def lake(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        """What the installed command `lake` did."""
+        """Runs the installed command `lake`."""
         return self.run(str(self.python.with_name("lake")), *words, **environ)
 
 
 def build(source: Path, folder: Path) -> Built:
-    """The wheel and the source distribution of a project's folder, written to `folder`."""
+    """Builds the wheel and the source distribution of a project's folder into `folder`."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=600)
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
@@ -77,9 +77,10 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 def required(metadata: Message, extras: Iterable[str]) -> set[str]:
-    """The names of all packages that the metadata asks for with these extras, and that those packages ask for.
+    """Returns the names of all packages that the metadata requires with these extras, and that these packages
+    require.
 
-    Fails if one of them is not installed here in a version that is asked for.
+    Fails if one of them is not installed here in a version that is required.
     """
     names: set[str] = set()
     seen: set[tuple[str, tuple[str, ...]]] = set()
@@ -106,7 +107,7 @@ def _wanted(metadata: Message | Mapping[str, str], extras: Iterable[str]) -> lis
 
 
 def install(built: Built, extras: Iterable[str], folder: Path) -> Environment:
-    """A new environment that holds the wheel and the packages that it asks for with these extras."""
+    """Makes a new environment that has the wheel and the packages that it requires with these extras."""
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     (packages,) = (folder / "lib").glob("python*/site-packages")

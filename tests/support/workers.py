@@ -1,4 +1,4 @@
-"""Workers for tests: something happens before or after a call, and every call is seen."""
+"""Workers for tests: something is done before or after a call, and every call is recorded."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ R = TypeVar("R")
 
 
 def name_of(do: Callable[..., object]) -> str:
-    """The name of the function that does a unit, without what it was given before."""
+    """Returns the name of the function that does a unit, also if some of its arguments are already bound."""
     return name_of(do.func) if isinstance(do, partial) else getattr(do, "__name__", "")
 
 
 @dataclass
 class Watched:
-    """Other workers, after `before` was called with the name of the function and the count of its units.
+    """Passes calls on to other workers, after it called `before` with the name of the function and the number of
+    its units.
 
-    It does the units backwards, as tasks may; `calls` keeps what was called.
+    It does the units in reverse order, as tasks may; `calls` records the calls.
     """
 
     workers: Workers
@@ -48,7 +49,7 @@ class Watched:
 class Shuffling:
     """Workers of this process that give each other pieces, as Spark tasks do.
 
-    Pieces of equal unit and number come in any order, as in Spark's sort; there must be none in a part.
+    Pieces with equal unit and number come in any order, as in Spark's sort; no part may have two such pieces.
     """
 
     worker: Worker

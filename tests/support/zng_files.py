@@ -1,4 +1,5 @@
-"""ZNG and ZST in memory, for tests; and files of the original programs, which lie beside the project."""
+"""Makes ZNG and ZST in memory, for tests, and finds files of the original programs, which are beside the
+project."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ZEEK = SHARED / "data" / "zeek" / "zng"
 
 
 def files(folder: Path, pattern: str) -> list[object]:
-    """Parameters of a test: the files, or one that is skipped."""
+    """Returns parameters of a test: the files; or one that is skipped, if there are none."""
     found = sorted(folder.glob(pattern))
     if not found:
         return [pytest.param(None, marks=pytest.mark.skip(f"no files at {folder}"))]

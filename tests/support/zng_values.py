@@ -1,4 +1,4 @@
-"""Hypothesis strategies for ZNG: types, and bodies of values of a type, made byte by byte."""
+"""Hypothesis strategies for ZNG: for types, and for the bytes of values of a type (bodies), made one by one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BITS = {"8": 8, "6": 16, "2": 32, "4": 64}
 
 
 def is_container(kind: Type) -> bool:
-    """Whether values carry the tag of containers."""
+    """Whether values of the type have the tag of containers."""
     return isinstance(plain(kind), (Record, Array, Map, Union))
 
 
@@ -65,17 +65,17 @@ types = st.recursive(_primitives, _nested, max_leaves=6)
 """Any type."""
 
 record_types = _records(types)
-"""What the top level of a ZST file may be."""
+"""The types that the top level of a ZST file may have."""
 
 
 def tagged(kind: Type, body: bytes | None) -> bytes:
-    """A value as it stands in a container."""
+    """Returns a value in the form that it has inside of a container."""
     return container(body) if is_container(kind) else primitive(body)
 
 
 @st.composite
 def bodies(draw: st.DrawFn, kind: Type, *, inner_nulls: bool = True) -> bytes:
-    """A body of the type; `inner_nulls`: containers inside of arrays and unions may be null."""
+    """Draws a body of the type; `inner_nulls`: containers inside of arrays and unions may be null."""
     kind = plain(kind)
     match kind:
         case Record():
@@ -100,7 +100,7 @@ def bodies(draw: st.DrawFn, kind: Type, *, inner_nulls: bool = True) -> bytes:
 
 
 def values(kind: Type, *, inner_nulls: bool = True) -> st.SearchStrategy[bytes | None]:
-    """A body, or None for null."""
+    """A strategy for a body, or None for null."""
     if plain(kind) is NULL:
         return st.none()
     return st.one_of(st.none(), bodies(kind, inner_nulls=inner_nulls))
@@ -141,7 +141,7 @@ def _primitive(kind: Type) -> st.SearchStrategy[bytes]:
 def stream_values(
     *, records: bool = False, inner_nulls: bool = True
 ) -> st.SearchStrategy[list[tuple[Type, bytes]]]:
-    """Top-level values of a few types, mixed."""
+    """A strategy for top-level values of a few types, in mixed order."""
 
     def mixed(kinds: list[Type]) -> st.SearchStrategy[list[tuple[Type, bytes]]]:
         one = st.sampled_from(kinds).flatmap(
@@ -154,7 +154,7 @@ def stream_values(
 
 
 def stream(found: list[tuple[Type, bytes]]) -> bytes:
-    """The values as one ZNG stream, written one by one."""
+    """Returns the values as one ZNG stream, written one by one."""
     context, data = TypeWriter(), bytearray()
     for kind, body in found:
         type_id = context.id_of(kind, data)

@@ -1,4 +1,4 @@
-"""A writer of ZST that takes one value after another, as the format page says it: slow, and plain to read."""
+"""Writes ZST one value after another, as the format page describes it: slowly, but easy to read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Presence(_Stream):
 
 
 Column = tuple[Callable[[bytes | None], None], Callable[[bool], None], Callable[[], list[Segment]]]
-"""Write a value; flush, at the end or not; all segments."""
+"""Functions of a column: one writes a value; one flushes, at the end or before; one returns all segments."""
 
 
 def _column(kind: Type, file: RowByRow) -> Column:
@@ -112,7 +112,7 @@ def _record(kind: Record, file: RowByRow) -> Column:
 
 
 class RowByRow:
-    """The data section of a file, and the segments of all its columns."""
+    """Makes the data section of a file, and the segments of all its columns."""
 
     def __init__(self, values: list[tuple[Type, bytes]], *, skew_bytes: int, segment_bytes: int) -> None:
         self.segment_bytes = segment_bytes

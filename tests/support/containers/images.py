@@ -1,9 +1,9 @@
-"""Stand-ins for the official images of docker-compose.yaml, for machines that can pull none.
+"""Makes substitutes for the official images of docker-compose.yaml, on machines that can pull none.
 
-An image that this machine has is used as it is.  For any other, an image of Debian's packages is made, under the
-official image's name, with an entrypoint that does what the official one does of it; `stand_ins` holds how.  So
-the versions differ: what a test proves, it proves of Debian's Ceph 16, PostgreSQL 15, Redis 7.0, and Python 3.11.
-All stand-ins have the label `log-lake.stand-in`.
+An image that this machine has is used as it is. For any other, an image is made of Debian's packages, with the
+official image's name. Its entrypoint does those things of the official one that docker-compose.yaml needs; the
+folder `stand_ins` has them. The versions differ: a test proves something about Debian's Ceph 16, PostgreSQL 15,
+Redis 7.0 and Python 3.11. All substitutes have the label `log-lake.stand-in`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ default_ulimits = ["nofile=4096:4096", "nproc=8192:8192"]
 [engine]
 runtime = "runc"
 """
-"""In a container of its own, a machine may raise no limits, and crun refuses its cgroups."""
+"""The configuration of podman for a machine that is itself a container: it may raise no limits, and crun may not
+use its cgroups."""
 
 
 def podman_environ(folder: Path) -> dict[str, str]:
-    """The environment in which podman works on a machine like CI's; installs podman if it is missing, or skips."""
+    """Returns the environment in which podman works on a machine like CI's. Installs podman if it is missing;
+    skips if that fails."""
     programs(_PROGRAMS, packages=PACKAGES, where="/usr/sbin")
     conf = folder / "containers.conf"
     conf.write_text(_CONF)
@@ -48,7 +50,7 @@ def podman_environ(folder: Path) -> dict[str, str]:
 
 
 def said_by(words: Sequence[str], environ: Mapping[str, str], *, seconds: float = BUILD_SECONDS) -> str:
-    """What a command prints; raises RuntimeError with the end of its complaint if it fails."""
+    """Returns what a command prints. Raises RuntimeError with the end of its error output if it fails."""
     done = subprocess.run(
         words, env=dict(environ), capture_output=True, text=True, timeout=seconds, check=False
     )
@@ -62,7 +64,8 @@ def has_image(name: str, environ: Mapping[str, str]) -> bool:
 
 
 def make_stand_ins(folder: Path, environ: Mapping[str, str]) -> list[str]:
-    """Makes the images that this machine lacks; the names of those of docker-compose.yaml that are stand-ins."""
+    """Makes the images that this machine lacks. Returns the names of the images of docker-compose.yaml that are
+    substitutes."""
     missing = [name for name in STAND_INS if not has_image(name, environ)]
     if missing and not has_image(BASE, environ):
         _make_base(folder, environ)
@@ -85,7 +88,8 @@ def make_stand_ins(folder: Path, environ: Mapping[str, str]) -> list[str]:
 
 
 def _check_runs(environ: Mapping[str, str]) -> None:
-    """Skips the test if this machine can run no container, as where the kernel allows no namespaces."""
+    """Skips the test if this machine cannot run a container, for example because the kernel does not allow
+    namespaces."""
     try:
         said_by(["podman", "run", "--rm", "--network=none", BASE, "true"], environ)
     except RuntimeError as error:

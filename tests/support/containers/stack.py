@@ -1,8 +1,9 @@
-"""docker-compose.yaml run by podman-compose, as a user would run it; and what a drill does to its containers.
+"""Runs docker-compose.yaml by podman-compose, as a user would, and does to its containers what a drill needs.
 
-podman 4.3 cannot wait for health, and refuses to start a container whose dependencies have dependencies.  So the
-order is made here: `setup` with what it needs first, the others when it has ended (`--no-deps`).  Without systemd
-podman has no timer for health checks: `healthy` runs a check itself.
+podman 4.3 cannot wait until a service is healthy, and refuses to start a container whose dependencies have
+dependencies. So this module starts the services in order: `setup` with what it needs first, and the others when
+it has ended (`--no-deps`). Without systemd, podman has no timer for health checks, so `healthy` runs a check
+itself.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ Found = TypeVar("Found")
 def eventually(
     condition: Callable[[], Found], *, seconds: float, what: str, pause: float = LOOK_SECONDS
 ) -> Found:
-    """The first true answer of a condition that is asked again after each pause; fails after so many seconds."""
+    """Asks a condition again and again, with a pause between. Returns its first true answer; fails after so many
+    seconds."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
@@ -64,14 +66,14 @@ class Stack:
 
     @property
     def seconds(self) -> float:
-        """How long ago this began."""
+        """How many seconds ago the stack was started."""
         return time.monotonic() - self.begun
 
     def podman(self, *words: str, seconds: float = EXEC_SECONDS) -> str:
         return said_by(["podman", *words], self.environ, seconds=seconds)
 
     def exec(self, service: str, *words: str, stdin: bytes = b"") -> str:
-        """What a command prints that runs in the service's container."""
+        """Runs a command in the service's container. Returns what it prints."""
         done = subprocess.run(
             ["podman", "exec", "--interactive", container(service), *words],
             env=dict(self.environ),
@@ -84,7 +86,7 @@ class Stack:
         return done.stdout.decode()
 
     def service_log(self, service: str, *, since: str) -> str:
-        """What a service has logged since a time, as ISO 8601 writes it."""
+        """Returns what a service has logged since a time in ISO 8601."""
         done = subprocess.run(
             ["podman", "logs", "--since", since, container(service)],
             env=dict(self.environ),
@@ -97,22 +99,23 @@ class Stack:
         return done.stdout
 
     def lake(self, *words: str) -> str:
-        """What `lake` prints, run beside Airflow."""
+        """Runs `lake` in a container of Airflow. Returns what it prints."""
         return self.exec("triggerer", "lake", *words)
 
     def store_options(self) -> dict[str, Any]:
-        """How a program outside of the containers reaches the store, at its address in their network."""
+        """The options by which a program outside of the containers reaches the store, at its address in their
+        network."""
         address = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         ip = self.podman("inspect", "--format", address, container("store")).strip()
         keys = self.secrets["AWS_ACCESS_KEY_ID"], self.secrets["AWS_SECRET_ACCESS_KEY"]
         return s3_client(f"http://{ip}:8000", *keys)
 
     def land(self, uri: str, data: bytes) -> None:
-        """An object of that name on the store."""
+        """Writes an object with that name to the store."""
         S3FileSystem(**self.store_options()).pipe_file(uri, data)
 
     def kill(self, service: str) -> None:
-        """The container's processes end at once (SIGKILL), and it is not started again."""
+        """Kills the container's processes (SIGKILL); the container is not started again."""
         self.podman("kill", "--signal", "KILL", container(service))
         eventually(lambda: not self.runs(service), seconds=60, what=f"{service} is dead")
 
@@ -124,7 +127,7 @@ class Stack:
         return state.strip() == "running"
 
     def healthy(self, service: str) -> bool:
-        """Whether the service's own health check finds it well."""
+        """Runs the service's own health check. Returns whether it succeeds."""
         words = ["podman", "healthcheck", "run", container(service)]
         with contextlib.suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
@@ -149,7 +152,7 @@ def container(service: str) -> str:
 
 @contextlib.contextmanager
 def stack(folder: Path) -> Iterator[Stack]:
-    """The whole stack of docker-compose.yaml with fresh secrets and volumes, from its start to its end."""
+    """Runs the whole stack of docker-compose.yaml, with new secrets and volumes, while the block runs."""
     environ = podman_environ(folder)
     stand_ins = make_stand_ins(folder, environ)
     port = free_port()
@@ -182,7 +185,8 @@ def stack(folder: Path) -> Iterator[Stack]:
 
 
 def _podman_compose(folder: Path) -> str:
-    """podman-compose in an environment of its own: it is no dependency of the project."""
+    """Returns the path of podman-compose in an environment of its own, because it is no dependency of the
+    project."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     said_by([str(python), "-m", "pip", "install", "--quiet", PODMAN_COMPOSE], os.environ)

@@ -21,7 +21,7 @@ from log_lake.lake import Lake
 
 
 class Zombie(Broker):
-    """Brokers that stop the process once, when a batch is read and not committed yet."""
+    """Brokers that stop the process once, after a batch is read and before it is committed."""
 
     stopped = False
 

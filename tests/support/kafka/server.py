@@ -1,7 +1,7 @@
-"""Kafka's own broker and controller in one JVM on loopback, and what a test does to its topics.
+"""Runs Kafka's own broker and controller in one JVM on loopback, and changes its topics.
 
-Maven itself (`mvn`) fetches the jars that `pom.xml` pins, once.  LAKE_TEST_KAFKA may name a folder with them
-instead.
+Maven (`mvn`) fetches the jars that `pom.xml` pins, once. The variable LAKE_TEST_KAFKA may name a folder with
+them instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.servers.daemons import accepts, daemon, free_port, programs, 
 POM = ROOT / "tests" / "support" / "kafka" / "pom.xml"
 ASKED = os.environ.get("LAKE_TEST_KAFKA", "")
 WAIT = 600.0
-"""Seconds, for a busy machine; a test waits for facts."""
+"""Seconds, for a busy machine; a test waits only until what it needs is true."""
 USER, PASSWORD = "lake", "hunter2-secret"
 
 Place = tuple[str, int, int]
@@ -33,7 +33,7 @@ Place = tuple[str, int, int]
 
 
 def installed(folder: Path = ROOT / ".venv" / "kafka") -> Path:
-    """The folder of the jars, filled if it is not yet.  Raises FileNotFoundError without `mvn`,
+    """Returns the folder of the jars, after filling it if necessary. Raises FileNotFoundError without `mvn`,
     CalledProcessError."""
     stamp, pinned = folder / "stamp", POM.read_text()
     if not stamp.exists() or stamp.read_text() != pinned:
@@ -51,7 +51,7 @@ def installed(folder: Path = ROOT / ".venv" / "kafka") -> Path:
 
 @dataclass
 class Kafka:
-    """A running broker.  `secure` is its address with SASL_SSL; `authority` the file with its certificate."""
+    """A running broker. `secure` is its address with SASL_SSL; `authority` is the file with its certificate."""
 
     address: str
     secure: str
@@ -59,13 +59,13 @@ class Kafka:
 
     @functools.cached_property
     def admin(self) -> Any:
-        """A client, which must live until its answers come."""
+        """A client for changes of topics; the caller must hold it until its answers have come."""
         from confluent_kafka.admin import AdminClient
 
         return AdminClient({"bootstrap.servers": self.address})
 
     def create(self, topic: str, *, partitions: int = 1, **config: str) -> str:
-        """Makes a topic, and gives its name; `config` with underlines for dots."""
+        """Makes a topic and returns its name; in names of `config` an underscore stands for a dot."""
         from confluent_kafka.admin import NewTopic
 
         dotted = {name.replace("_", "."): value for name, value in config.items()}
@@ -103,7 +103,7 @@ class Kafka:
     def send(
         self, topic: str, values: Iterable[str | bytes | None], *, keys: Sequence[Any] = (), **how: Any
     ) -> list[Place]:
-        """Sends messages, and gives where each is; `how` goes to `produce`."""
+        """Sends messages, and returns the place of each; `how` is passed to `produce`."""
         places: list[Place] = []
 
         def sent(error: Any, message: Any) -> None:
@@ -121,7 +121,7 @@ class Kafka:
 
 @contextlib.contextmanager
 def kafka(folder: Path) -> Iterator[Kafka]:
-    """A broker with its data in the folder, from its start to its end; skips if LAKE_TEST_KAFKA is not set."""
+    """Runs a broker with its data in the folder while the block runs; skips if LAKE_TEST_KAFKA is not set."""
     java = find(os.environ)
     if not ASKED:
         pytest.skip("LAKE_TEST_KAFKA is not set")
@@ -168,7 +168,7 @@ def kafka(folder: Path) -> Iterator[Kafka]:
 
 
 def _certify(certificate: Path, store: Path) -> None:
-    """Makes a certificate of loopback that signs itself, and a file with its key too."""
+    """Makes a self-signed certificate for loopback, and a file with the certificate and its key."""
     (openssl,) = programs(["openssl"], packages=["openssl"]).values()
     key = store.with_name("key.pem")
     run(

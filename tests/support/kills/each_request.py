@@ -1,11 +1,11 @@
-"""Splits, inlined loads and bulk imports, killed at their first request, at their second, and so on to their last.
+"""Kills splits, inlined loads and bulk imports at their first request, at their second, and so on to their last.
 
-Each is a process of its own, which SIGKILL ends `before` the store hears of the request, `after` the store did it,
-or, on S3, so that the request arrives `late`: when nobody waits for it any more.  In a folder a call of the store
-is a request.  An account in plain Python says what the pool must hold.  After each kill a new process reads all:
-what was done is there once, or not at all.  Then the same is done again with the same token, to its end, and must
-be there once.  A checkpoint follows, so that the next process has as many requests.  At last a check of all records
-finds no damage.
+Each is a process of its own, which SIGKILL ends `before` the store gets the request, or `after` the store has
+answered it. On S3 there is a third phase, `late`: the request reaches the store when its process is already
+gone. In a folder, a call of the store counts as a request. A record of all work in plain Python says what the
+pool must hold. After each kill a new process reads all: what was done must be there once, or not at all. Then
+the same work is done again with the same token, to its end, and must be there once. A checkpoint follows, so
+that the next process makes about as many requests. At last a check of all records must find no damage.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.support.stores import StoreInFront
 KEYS, RECORDS, FILES = 1_000, 60, 3
 LONGEST = 120
 MOST = 40
-"""Requests of a work, about."""
+"""About the most requests of a piece of work."""
 SETTINGS = {"type.k": "bigint", "type.v": "bigint", "load.memory": "1MiB"}
 POINTS = (250, 500, 750)
 
@@ -49,7 +49,7 @@ Rows = list[tuple[int, int]]
 
 
 def rows(number: int, file: int = 0) -> Rows:
-    """The records of a load, or of one file of it; of a number always the same."""
+    """The records of a load, or of one file of it; always the same for the same number."""
     chance = random.Random(number * FILES + file)
     return [(chance.randrange(KEYS), number * 10_000 + file * 1_000 + n) for n in range(RECORDS)]
 
@@ -61,7 +61,7 @@ def table(of: Rows) -> pa.Table:
 
 
 def split(pool: Pool, number: int, folder: str) -> None:
-    """Points that come, or, each third time, all points that go."""
+    """Adds split points, or, each third time, removes all of them."""
     if number % 3 == 2:
         pool.unsplit()
     else:
@@ -74,12 +74,12 @@ def points_of(number: int) -> list[int]:
 
 
 def inlined(pool: Pool, number: int, folder: str) -> None:
-    """A small load, whose records lie in its entry."""
+    """Makes a small load, whose records are stored in its entry."""
     pool.branch().append(table(rows(number)), token=f"t{number}")
 
 
 def bulk(pool: Pool, number: int, folder: str) -> None:
-    """A bulk import of some files into a pool of four ranges."""
+    """Imports some files into a pool of four ranges."""
     files = []
     for file in range(FILES):
         files.append(f"{folder}/{number}-{file}.parquet")
@@ -109,7 +109,7 @@ class KilledStore(StoreInFront):
         return answer
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """The end of an output is a call too: it gives the object its name."""
+        """Opens an output. Its end counts as a call too, because it gives the object its name."""
 
         @contextmanager
         def opened() -> Iterator[BinaryIO]:
@@ -126,7 +126,7 @@ class KilledStore(StoreInFront):
 
 
 def act(work: str, uri: str, options: dict[str, Any], number: int, folder: str, at: int, phase: str) -> None:
-    """What the process does."""
+    """What the process does that is killed."""
     store = open_store(uri, options)
     lake = Lake.open_on(KilledStore(store, at, phase) if at else store)
     WORKS[work](lake.pool(work), number, folder)
@@ -137,7 +137,7 @@ def act(work: str, uri: str, options: dict[str, Any], number: int, folder: str, 
 
 @dataclass
 class Account:
-    """What the pools must hold; how many kills there were, and after how many of them all was done."""
+    """What the pools must hold, the number of kills, and after how many of them all of the work was done."""
 
     records: dict[str, Counter[tuple[int, int]]] = field(
         default_factory=lambda: {work: Counter() for work in WORKS}
@@ -147,7 +147,7 @@ class Account:
     done_though_killed: Counter[str] = field(default_factory=Counter)
 
     def after(self, work: str, number: int) -> tuple[Counter[tuple[int, int]], set[int]]:
-        """The records and points once the work of this number is done."""
+        """Returns the records and points that must be there once the work with this number is done."""
         match work:
             case "split":
                 return self.records[work], set() if number % 3 == 2 else self.points[work] | {
@@ -165,7 +165,7 @@ class Account:
 
 @dataclass
 class EachRequest:
-    """The run; `proxy_url` is where the processes find the server, None in a folder."""
+    """One run; `proxy_url` is the address at which the processes find the server, None for a folder."""
 
     uri: str
     options: Mapping[str, Any]
@@ -182,7 +182,7 @@ class EachRequest:
         self._context.set_forkserver_preload([*PRELOADED, "tests.support.kills.each_request"])
 
     def prepare(self) -> None:
-        """The pools, with records."""
+        """Makes the pools, with records."""
         lake = Lake.create(self.uri, options=self.options)
         for work in WORKS:
             inline = {"load.inline": "64KiB"} if work == "inlined" else {}
@@ -194,7 +194,8 @@ class EachRequest:
             self.account.records[work] += Counter(rows(0))
 
     def run(self) -> None:
-        """Each work at each of its requests in each phase; then at any of them, until there were enough kills."""
+        """Kills each work at each of its requests in each phase, then at random ones, until there were enough
+        kills."""
         phases = ("before", "after") if self.trouble is None else ("before", "after", "late")
         every = [(work, phase) for work in WORKS for phase in phases]
         for work, phase in every:
@@ -213,7 +214,8 @@ class EachRequest:
         assert not found, f"fsck finds {found}"
 
     def _killed(self, work: str, phase: str, at: int) -> bool:
-        """One work, killed at a request, looked at, and done again; False if it ended before that request."""
+        """Kills one work at a request, checks the pool, and repeats the work. Returns false if the work ended
+        before that request."""
         self._number += 1
         status = self._process(work, at, phase)
         assert status in (0, -signal.SIGKILL), f"{work} at request {at}, {phase}: status {status}"
@@ -233,7 +235,7 @@ class EachRequest:
         return status != 0
 
     def _process(self, work: str, at: int, phase: str) -> int:
-        """How the process ended."""
+        """Runs a process. Returns its exit status."""
         options = dict(self.options)
         if self.proxy_url is not None:
             options |= {"client_kwargs": options["client_kwargs"] | {"endpoint_url": self.proxy_url}}
@@ -253,7 +255,7 @@ class EachRequest:
         return process.exitcode
 
     def _found(self, work: str) -> tuple[Counter[tuple[int, int]], set[int]]:
-        """What a reader sees that opens the pool anew."""
+        """Returns what a reader sees that opens the pool anew."""
         pool = Lake.open(self.uri, options=self.options).pool(work)
         read = pool.at().to_table()
         records = Counter(zip(read["k"].to_pylist(), read["v"].to_pylist(), strict=True))
@@ -261,7 +263,8 @@ class EachRequest:
 
 
 def killed(uri: str, options: Mapping[str, Any], *, kills: int, step: int) -> dict[str, Any]:
-    """Rounds until there were so many kills, at every `step`th request; what happened.  Raises AssertionError."""
+    """Runs until there were so many kills, at every `step`th request. Returns what happened. Raises
+    AssertionError."""
     server = options.get("client_kwargs", {}).get("endpoint_url")
     proxied: AbstractContextManager[Proxy | None] = Proxy(server) if server else nullcontext()
     with tempfile.TemporaryDirectory() as folder, proxied as proxy:

@@ -1,11 +1,12 @@
-"""Loaders, deleters, a replacer, compactors and the tombstones agent, killed at random moments: the state is the
-serial replay of what landed.
+"""Kills loaders, deleters, a replacer, compactors and the tombstones agent at random moments, and checks the
+pools' contents.
 
     python -m tests.support.kills.killed_actors URI SECONDS [--moment 1] [--pause 0.5]
 
-On an append pool and an upsert pool.  Every transaction says in its message what it means, so the journal can be
-replayed on plain arrays; what was acknowledged must be in it, once.  No actor may see an error but the conflict of
-overlapping replaces; one that does ends, and the run fails.  Called by the tests beside it for some seconds, and by
+They work on an append pool and an upsert pool. The message of every transaction says what it does, so the
+journal can be replayed on plain arrays: the pool must hold what that replay gives, and everything that was
+acknowledged must be in the journal once. The only error that an actor may get is the conflict of overlapping
+replaces. After any other it ends, and the run fails. Called by the tests beside it for some seconds, and by
 hand for minutes.
 """
 
@@ -43,7 +44,7 @@ SETTINGS = {"compact.depth": str(DEPTH), "tombstones.apply": "2s"}
 
 
 def records(chance: random.Random, low: int = 0, high: int = KEYS) -> list[tuple[int, int]]:
-    """Some keys and values; of a seed always the same."""
+    """Some keys and values; always the same for the same seed."""
     return [(chance.randrange(low, high), chance.randrange(100)) for _ in range(RECORDS)]
 
 
@@ -57,13 +58,13 @@ def table(of: list[tuple[int, int]]) -> pa.Table:
 
 
 def write(branch: Branch, seed: int) -> str | None:
-    """A load."""
+    """Makes a load."""
     said = json.dumps({"load": seed})
     return branch.append(table(records(random.Random(seed))), message=said).transaction_id
 
 
 def delete(pool: Pool, chance: random.Random) -> str | None:
-    """A range, with or without a condition; None where nothing was there."""
+    """Deletes a range, with or without a condition. Returns None if there was nothing to delete."""
     low = chance.randrange(KEYS)
     high, below = low + chance.randrange(1, 10), chance.choice([None, 50])
     said = json.dumps({"delete": [low, high, below]})
@@ -73,7 +74,7 @@ def delete(pool: Pool, chance: random.Random) -> str | None:
 
 
 def replace(pool: Pool, seed: int) -> str | None:
-    """A range of keys by new records; None where another replace was faster."""
+    """Replaces a range of keys by new records. Returns None if another replace was faster."""
     chance = random.Random(seed)
     low = chance.randrange(KEYS - 10)
     new = records(chance, low, low + 10)
@@ -91,7 +92,7 @@ def replace(pool: Pool, seed: int) -> str | None:
 
 
 def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
-    """One actor: works until it is killed, and writes down what was acknowledged."""
+    """Runs one actor, which works until it is killed, and notes what was acknowledged."""
     lake = Lake.open(uri, options=options_of_environment())
     chance = random.Random(seed)
     pools = {name: lake.pool(name) for name in POOLS}
@@ -127,7 +128,7 @@ def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
 
 @dataclass
 class Replay:
-    """What a pool should hold: every record that was loaded, in order, and whether it was erased since."""
+    """What a pool should hold: every record that was loaded, in order, and whether it was erased later."""
 
     kept: list[tuple[int, int]] = field(default_factory=list)
     gone: list[bool] = field(default_factory=list)
@@ -175,7 +176,7 @@ class Replay:
 
 
 def check(lake: Lake, acknowledged: set[tuple[str, str]]) -> dict[str, int]:
-    """Raises AssertionError where a pool is not what its journal says, or something acknowledged is not in it."""
+    """Raises AssertionError if a pool differs from its journal, or lacks something that was acknowledged."""
     counted = {"transactions": 0, "loads overtaken": 0, "records": 0, "tombstones left": 0}
     for name, kind in POOLS.items():
         replay, ids = Replay(), []
@@ -196,7 +197,7 @@ def check(lake: Lake, acknowledged: set[tuple[str, str]]) -> dict[str, int]:
 
 
 def _log(pool: Pool) -> Iterator[tuple[int, Transaction]]:
-    """From old to new; within an entry in the order of the entry."""
+    """Yields the transactions from old to new, those of one entry in their order."""
     yield from reversed(list(pool.log()))
 
 
@@ -204,7 +205,7 @@ def _log(pool: Pool) -> Iterator[tuple[int, Transaction]]:
 
 
 def stress(uri: str, *, seconds: float, folder: Path, moment: float, pause: float) -> dict[str, int]:
-    """Runs it all and checks; what happened.  Raises AssertionError."""
+    """Runs all actors, and checks the pools. Returns what happened. Raises AssertionError."""
     lake = Lake.create(uri, options=options_of_environment())
     for name, kind in POOLS.items():
         lake.create_pool(name, key="k", kind=kind, settings=SETTINGS)
@@ -238,13 +239,13 @@ def _notes(folder: Path) -> list[list[str]]:
 
 
 def _is_enough(notes: list[list[str]]) -> bool:
-    """Whether both pools took something, and a compaction was committed."""
+    """Whether both pools got a transaction, and a compaction was committed."""
     loaded = {line[1] for line in notes if line[0] == "done" and len(line) == 3}
     return loaded == set(POOLS) and any(line[0] == "depth" and line[2:] > ["0"] for line in notes)
 
 
 def main() -> None:
-    """By hand, and as one of the actors."""
+    """Runs the whole by hand, or one of the actors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("uri", nargs="?")
     parser.add_argument("seconds", nargs="?", type=float)

@@ -1,15 +1,15 @@
-"""Retention, erasures, leases, branches and tags beside loads and compaction, killed at random moments.
+"""Kills retention, erasures, leases, branches and tags beside loads and compaction, at random moments.
 
     python -m tests.support.kills.killed_keepers URI SECONDS [--moment 1] [--pause 0.5] [--grace 15]
 
-No reader within reach ever misses an object: neither one of a fresh revision, nor of a live tag or branch, nor one
-that holds a lease for longer than the grace time.  What was acknowledged is there once; what was erased is in no
-object's bytes.  In the end, once all grace has passed, a full listing shows not one object too many, and `fsck`
-finds nothing.
+A reader must never miss an object that it may read: of a fresh revision, of a live tag or branch, or of a
+revision under a lease that is held for longer than the grace time. What was acknowledged must be there once;
+what was erased must be in no object's bytes. In the end, after all grace times, a full listing must show not
+one object too many, and `fsck` must find nothing.
 
-Each load has one name in all of its records, so that a load that is there in part shows.  An actor that sees an
-error that it may not see ends, and the run fails.  Called by a test for some seconds, and by hand for minutes, also
-on a real S3 server (`tests.support.servers.on_ceph`).
+All records of a load have the load's name, so that a load that is only partly there is noticed. An actor ends
+if it gets an error that it must not get, and the run fails. Called by a test for some seconds, and by hand for
+minutes, also on a real S3 server (`tests.support.servers.on_ceph`).
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ ROLES = {
 }
 RECORDS = 5
 ROUNDS = 8
-"""Runs of the retention after the end: an object may have to wait out the grace time more than once."""
+"""How often retention runs after the end: an object may have to wait for the grace time more than once."""
 
 
 def settings(grace: float) -> dict[str, str]:
-    """Short times, so that a run of a minute sees all of them pass."""
+    """Returns settings with short times, so that all of them pass within a run of a minute."""
     return {
         "vacuum.grace": f"{grace:.0f}s",
         "history.keep": f"{grace:.0f}s",
@@ -76,12 +76,13 @@ def settings(grace: float) -> dict[str, str]:
 
 
 def table(name: str) -> pa.Table:
-    """The records of a load."""
+    """Returns the records of a load."""
     return pa.table({"k": range(RECORDS), "name": [name] * RECORDS})
 
 
 def names(view: View) -> Counter[str]:
-    """How many records each load has in a view; raises AssertionError if one is there in part, or twice."""
+    """Counts the records of each load in a view. Raises AssertionError if a load is there only partly, or
+    twice."""
     found = Counter(view.to_table(columns=["name"]).column("name").to_pylist())
     wrong = {name: count for name, count in found.items() if count != RECORDS}
     assert not wrong, f"loads in part, or more than once: {wrong}"
@@ -92,7 +93,7 @@ def names(view: View) -> Counter[str]:
 
 
 class Actor:
-    """One process: works until it is killed, and writes down what it tries and what was acknowledged."""
+    """One process, which works until it is killed, and notes what it tries and what was acknowledged."""
 
     def __init__(self, uri: str, notes: Path, seed: int, pause: float, grace: float) -> None:
         self.lake = Lake.open(uri, options=options_of_environment())
@@ -122,7 +123,7 @@ class Actor:
         self.note("done", name)
 
     def act_slow(self, name: str) -> None:
-        """A load that lasts longer than the grace time; its lease keeps its objects."""
+        """Makes a load that lasts longer than the grace time; its lease keeps its objects."""
 
         def blocks() -> Iterator[Block]:
             yield Block(table(name))
@@ -147,7 +148,7 @@ class Actor:
         pool.delete_tag(pool.delete_branch(name).root)
 
     def act_tag(self, name: str) -> None:
-        """A tag on an older version reads the same however long it lives."""
+        """Sets a tag on an older version, which must read the same as long as the tag lives."""
         pool = self.pool
         newest = pool.history.load().version
         try:
@@ -217,7 +218,7 @@ class Actor:
 
 
 def noted(folder: Path) -> list[list[str]]:
-    """The lines of all actors; a killed one may have left half a line."""
+    """Returns the lines of all actors; a killed one may have left half a line."""
     return [
         line.split()
         for path in folder.iterdir()
@@ -230,9 +231,10 @@ def noted(folder: Path) -> list[list[str]]:
 
 
 def settle(lake: Lake, grace: float) -> int:
-    """Let go of everything, let all grace pass, and run the upkeep; objects that are left.  Raises AssertionError.
+    """Deletes tags and branches, waits for all grace times, and runs the upkeep. Returns the number of objects
+    that are left. Raises AssertionError.
 
-    Each object that is left must be one of those that `main` refers to.
+    Each object that is left must be one to which `main` refers.
     """
     pool = lake.pool(POOL)
     pool.branch().append(table("last"))  # what is newer than the newest write stays
@@ -285,7 +287,7 @@ def check(lake: Lake, notes: list[list[str]]) -> dict[str, int]:
 def stress(
     uri: str, *, seconds: float, folder: Path, moment: float, pause: float, grace: float
 ) -> dict[str, int]:
-    """Runs it all and checks; what happened.  Raises AssertionError."""
+    """Runs all actors, and checks the pools. Returns what happened. Raises AssertionError."""
     lake = Lake.create(uri, options=options_of_environment())
     lake.create_pool(POOL, key="k", settings=settings(grace))
     lake.pool(POOL).branch().append(table("n0-0"))
@@ -325,7 +327,7 @@ def _is_enough(notes: list[list[str]]) -> bool:
 
 
 def main() -> None:
-    """By hand, and as one of the actors."""
+    """Runs the whole by hand, or one of the actors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("uri", nargs="?")
     parser.add_argument("seconds", nargs="?", type=float)

@@ -1,10 +1,10 @@
-"""A pipeline of dlt that is killed before one of its changes to the file system, and is then run again.
+"""Kills a pipeline of dlt before one of its changes to the file system, and runs it again.
 
     python -m tests.support.kills.killed_pipelines FOLDER FIRST STRIDE
-    python -m tests.support.kills.killed_pipelines FOLDER ROUNDS        two pipelines at once
+    python -m tests.support.kills.killed_pipelines FOLDER ROUNDS          two pipelines at once
 
-Each change is a rename, a link, a new folder or a removal: of the lake, and of dlt's own files.  Processes are
-forked from one that has imported dlt, which takes longer than a run.  Prints a line of JSON.
+A change is a rename, a link, a new folder or a removal, by the lake or by dlt itself. Processes are forked from
+one that has imported dlt, because that import takes longer than a run. Prints a line of JSON.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from log_lake import Lake
 from log_lake.dlt import lake
 
 CHANGES = ("os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree")
-"""Events of Python's audit, each raised before what it names."""
+"""Events of Python's audit hooks; each is raised before the change that it names."""
 
 BEFORE, AFTER = 4, 9
-"""The events of the source in the first run, and in the run that is killed."""
+"""How many events the source has in the first run, and in the run that is killed."""
 
 SIZES = {"one": 5, "two": 7}
-"""Two pipelines, and the events of the source when they run."""
+"""How many events the source has when each of the two pipelines runs."""
 
 KILLED = -signal.SIGKILL
 
@@ -43,7 +43,8 @@ def tags(n: int) -> list[str]:
 
 @dlt.source(name="shop")
 def shop(upto: int) -> Any:
-    """Events that are appended once, articles that are merged, a list that is replaced; all with nested records."""
+    """A source with events that are appended once, articles that are merged, and a list that is replaced; all have
+    nested records."""
 
     @dlt.resource
     def events(ts: Any = dlt.sources.incremental("ts")) -> Iterator[Any]:  # noqa: B008  # dlt reads the default
@@ -62,7 +63,8 @@ def shop(upto: int) -> Any:
 
 
 def run(folder: Path, upto: int, *, die_at: int | None = None, name: str = "shop") -> int:
-    """Runs the pipeline, and dies before its change of this number; gives the number of changes."""
+    """Runs the pipeline, and kills the process before its change with this number. Returns the number of
+    changes."""
     seen = 0
 
     def count(event: str, _: object) -> None:
@@ -84,14 +86,16 @@ def run(folder: Path, upto: int, *, die_at: int | None = None, name: str = "shop
 
 
 def finish(folder: Path, upto: int) -> int:
-    """Runs the pipeline until nothing is left: the first run ends what was begun, and then extracts nothing."""
+    """Runs the pipeline until nothing is left to load: the first run only completes what an earlier one began, and
+    extracts nothing."""
     for _ in range(2):
         run(folder, upto)
     return 0
 
 
 def found(folder: Path) -> dict[str, Any]:
-    """The records of all tables, each with the values of its nested records, and the number of load packages."""
+    """Returns the records of all tables, each with the values of its nested records, and the number of load
+    packages."""
     pools = Lake.open(str(folder / "lake"))
 
     def rows(pool: str) -> list[dict[str, Any]]:
@@ -115,7 +119,7 @@ def found(folder: Path) -> dict[str, Any]:
 
 
 def fork(work: Callable[[], Any], answer: Path | None = None) -> int:
-    """A process of its own that does the work, and leaves its result as JSON."""
+    """Starts a process that does the work, and leaves its result as JSON."""
     child = os.fork()
     if not child:
         status = 1
@@ -132,25 +136,25 @@ def fork(work: Callable[[], Any], answer: Path | None = None) -> int:
 
 
 def ended(child: int) -> int:
-    """The status of a process, once it has ended."""
+    """Waits until a process has ended. Returns its status."""
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 
 def in_child(work: Callable[[], Any], answer: Path) -> int:
-    """Does the work in a process of its own; gives the process's status."""
+    """Does the work in a process of its own. Returns the process's status."""
     return ended(fork(work, answer))
 
 
 def expected(upto: int) -> dict[str, Any]:
-    """What the source says after a run."""
+    """Returns the records that the source has after a run."""
     events = [(n, None, tags(n)) for n in range(upto)]
     articles = [(n, upto, tags(n + upto)) for n in range(3)]
     return {"events": events, "articles": articles, "listed": events}
 
 
 def differences(folder: Path, answer: Path, upto: int) -> str:
-    """What the lake has that the source has not, or the other way round; "" if both are equal."""
+    """Returns what only the lake or only the source has; "" if both have the same."""
     if status := in_child(lambda: found(folder), answer):
         return f"the lake could not be read: {status}"
     have = json.loads(answer.read_text())
@@ -163,7 +167,7 @@ def differences(folder: Path, answer: Path, upto: int) -> str:
 
 
 def race(folder: Path, rounds: int) -> dict[str, Any]:
-    """Two pipelines load into the same tables at once, several times; what they load differs."""
+    """Loads into the same tables by two pipelines at once, several times; each loads other records."""
     answer, wrong = folder / "answer.json", []
     folder.mkdir(parents=True)
     for number in range(rounds):

@@ -1,11 +1,11 @@
-"""Writers, a purger and compactors, killed at random moments: what was acknowledged is there, exactly once.
+"""Kills writers, a purger and compactors at random moments; what was acknowledged must be there, exactly once.
 
     python -m tests.support.kills.killed_writers URI SECONDS [--writers 8] [--compactors 2] [--moment 1]
 
-Each writer appends records that name it and count up, and writes down what was acknowledged.  A compactor plans by
-the pool's policy, and writes down how deep it found the pool.  Every moment one process is killed (SIGKILL) and
-another started in its place.  S3 options come from LAKE_S3 (JSON).  Called by the tests beside it for a few
-seconds, and by hand for minutes.
+Each writer appends records with its own number and a count, and notes what was acknowledged. A compactor plans
+by the pool's policy, and notes how many objects overlapped in the pool. Every moment one process is killed
+(SIGKILL), and another one started in its place. S3 options come from LAKE_S3 (JSON). Called by the tests beside
+it for a few seconds, and by hand for minutes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOMENT = 1.0
 
 
 def batch(writer: str, number: int) -> pa.Table:
-    """What is appended at once: as many records as there are keys, so that all objects overlap."""
+    """The records of one append: as many as there are keys, so that all objects overlap."""
     return pa.table({"k": list(range(KEYS)), "writer": [writer] * KEYS, "number": [number] * KEYS})
 
 
 def write(uri: str, writer: str, acknowledged: str) -> None:
-    """A writer: appends until it is killed."""
+    """Runs a writer, which appends until it is killed."""
     branch = Lake.open(uri, options=options_of_environment()).pool(POOL).branch()
     with open(acknowledged, "a") as file:
         for number in range(10**9):
@@ -46,7 +46,7 @@ def write(uri: str, writer: str, acknowledged: str) -> None:
 
 
 def tend(uri: str) -> None:
-    """The purger: checkpoints, and deletes all that they cover."""
+    """Runs the purger, which writes checkpoints, and deletes all entries that they cover."""
     from lake_core.errors import LakeError
     from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 
@@ -61,7 +61,7 @@ def tend(uri: str) -> None:
 
 
 def compact(uri: str, notes: str) -> None:
-    """A compactor: plans and rewrites until it is killed."""
+    """Runs a compactor, which plans and rewrites until it is killed."""
     lake = Lake.open(uri, options=options_of_environment())
     with open(notes, "a") as file:
         while True:  # until it is killed
@@ -82,7 +82,7 @@ def stress(
     compactors: int = 0,
     moment: float = MOMENT,
 ) -> dict[str, int]:
-    """Runs it all and checks; what happened.  Raises AssertionError."""
+    """Runs all processes, and checks the pool. Returns what happened. Raises AssertionError."""
     lake = Lake.create(uri, options=options_of_environment())
     lake.create_pool(POOL, key="k")
 

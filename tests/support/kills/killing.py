@@ -1,4 +1,4 @@
-"""Processes of several roles, killed at random and started anew: what the runs beside this have in common."""
+"""Kills processes of several roles at random, and starts them anew; for the other modules here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 
 LONGEST = 5
-"""Times `seconds` that a run may last: a process that is killed before it has done anything shows nothing."""
+"""How many times `seconds` a run may last: a process that is killed before it has done anything tests
+nothing."""
 
 
 def kill_at_random(
@@ -23,12 +24,13 @@ def kill_at_random(
     moment: float,
     is_enough: Callable[[], bool] = lambda: True,
 ) -> int:
-    """Runs `python -m MODULE --role ROLE WORD...` for each role; kills one after another, and starts it anew.
+    """Runs `python -m MODULE --role ROLE WORD...` for each role. Kills one process after another, and starts
+    another one in its place.
 
-    `words(role, number)` are those of the process started as the so-manieth; `moment` the seconds between kills,
-    on average.  On a slow machine it goes on until `is_enough`, for at most `LONGEST` times `seconds`, and kills
-    more and more slowly.  Gives the number of kills; none is left running.  Raises AssertionError if a process
-    ended by itself.
+    `words(role, number)` are the arguments of the process with this number; `moment` is the average number of
+    seconds between kills. On a slow machine it goes on until `is_enough` is true, for at most `LONGEST` times
+    `seconds`, and kills more and more rarely. Returns the number of kills; at the end no process is running.
+    Raises AssertionError if a process ended by itself.
     """
     chance = random.Random(1)
     running: list[tuple[str, subprocess.Popen[bytes]]] = []

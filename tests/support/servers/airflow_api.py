@@ -1,6 +1,7 @@
-"""Airflow's real API server, with the project's plugins and DAGs and a user of each role: no scheduler, no Spark.
+"""Runs Airflow's real API server, with the project's plugins and DAGs and a user for each role, but without
+scheduler and Spark.
 
-A run that is asked for stays queued, since nothing runs it.
+A run that is triggered stays queued, because nothing executes it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TRY_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server answered."""
+    """The answer of the server."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ApiServer:
-    """A running API server; the name of a user is that of the role, unless the test names more users."""
+    """A running API server. There is one user for each role, with its name, and those that the test adds."""
 
     url: str
     passwords: Mapping[str, str]
@@ -61,7 +62,7 @@ class ApiServer:
         headers: Mapping[str, str] | None = None,
         cookie: bool = False,
     ) -> Answer:
-        """One request as a user of a role, by a token or by the cookie of a browser; "": not logged in."""
+        """Sends one request as a user, by a token or by the cookie of a browser; "": not logged in."""
         sent = dict(headers or {})
         if role and cookie:
             sent["Cookie"] = f"_token={self.token(role)}"
@@ -76,7 +77,7 @@ class ApiServer:
             return Answer(error.code, dict(error.headers), error.read())
 
     def token(self, role: str) -> str:
-        """The token that a user gets for the password."""
+        """Returns the token that a user gets for the password."""
         if role not in self.tokens:
             login = json.dumps({"username": role, "password": self.passwords[role]}).encode()
             answer = self.request(
@@ -90,9 +91,9 @@ class ApiServer:
 def api_server(
     folder: Path, *, environ: Mapping[str, str], users: Mapping[str, str] | None = None
 ) -> Iterator[ApiServer]:
-    """The server, from its first healthy answer to its end.
+    """Runs the server while the block runs, which begins with the first healthy answer.
 
-    `environ` is added to its environment; `users` are the names of more users, each with its role.
+    `environ` is added to its environment; `users` are the names of further users, each with a role.
     """
     credentials = load_or_make(folder / "credentials")
     roles = {**{role: role for role in ROLES}, GUEST: "", **(users or {})}

@@ -1,7 +1,7 @@
-"""An auth manager of Airflow that gives rights by DAG, as those of large installations do.
+"""An auth manager of Airflow that gives rights for single DAGs, as large installations do.
 
-Its users have the names and roles of the simple one.  `COMPACTOR` may start one DAG alone, and `BLIND` may start
-all DAGs and see no asset.
+Its users have the names and roles of the simple one. `COMPACTOR` may start only one DAG, and `BLIND` may start
+all DAGs but see no asset.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ COMPACTOR, BLIND = "compactor", "blind"
 
 
 class ByDag(SimpleAuthManager):
-    """The simple auth manager, which asks for these two users more than their role."""
+    """The simple auth manager, with stricter rules for these two users."""
 
     def is_authorized_dag(
         self, *, method: Any, user: Any, access_entity: Any = None, details: Any = None

@@ -1,8 +1,9 @@
-"""Ceph's object gateway (radosgw) on loopback: an S3 server that is no mock.
+"""Runs Ceph's object gateway (radosgw) on loopback: a real S3 server.
 
-One monitor, one storage daemon that keeps everything in memory, one gateway, no manager; authentication on, for
-with it off the gateway hangs.  About 450 MB and ten seconds.  The order of the steps matters.  A monitor
-ends itself where a twentieth of the disk is left, of which it needs a few megabytes: here, where a hundredth is.
+It has one monitor, one storage daemon that keeps everything in memory, one gateway, and no manager.
+Authentication is on, because without it the gateway hangs. It takes about 450 MB and ten seconds. The order of
+the steps matters. By default a monitor ends itself if less than a twentieth of the disk is free, although it
+needs only a few megabytes; here the limit is a hundredth.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ rgw run sync thread = false
 
 @contextlib.contextmanager
 def radosgw() -> Iterator[dict[str, Any]]:
-    """The gateway, from its start to its end: endpoint_url, key and secret of a user."""
+    """Runs the gateway while the block runs. Yields endpoint_url, and key and secret of a user."""
     path = programs(_PROGRAMS, packages=PACKAGES)
     folder = Path(tempfile.mkdtemp(prefix="ceph-"))  # short: the path of a socket has at most 107 letters
     try:

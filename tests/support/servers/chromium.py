@@ -1,4 +1,4 @@
-"""Chromium of Debian's packages, without a window, driven by Playwright.
+"""Runs Chromium from Debian's packages, without a window, through Playwright.
 
 Playwright's own browsers come from a host that not every network reaches.  With LAKE_TEST_BROWSER=1, as in CI,
 Chromium is installed if it is missing; otherwise tests that need it are skipped.
@@ -21,7 +21,7 @@ NAME = "chromium"
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
-    """The browser (`playwright.sync_api.Browser`), from its start to its end."""
+    """Runs the browser (`playwright.sync_api.Browser`) while the block runs."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright here: run make env")
     program = shutil.which(NAME)
     if program is None:
@@ -39,9 +39,11 @@ def chromium() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def watched(browser: Any, *, within_ms: int) -> Iterator[Callable[..., Any]]:
-    """A function that makes a page in a context of its own, from what `Browser.new_context` takes.
+    """Yields a function that opens a page in a context of its own; its arguments are those of
+    `Browser.new_context`.
 
-    A page waits `within_ms` at most.  At the end no page may have complained, and no text may have run as a script.
+    A page waits at most `within_ms`. At the end no page may have reported an error, and no text of a page may
+    have run as a script.
     """
     complaints: list[str] = []
     contexts: list[Any] = []

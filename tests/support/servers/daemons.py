@@ -1,9 +1,9 @@
-"""Servers of a test run: programs that Debian packages, started on loopback in a temporary folder and ended again.
+"""Starts servers for tests on loopback, in a temporary folder, from programs that Debian packages.
 
-Rules: a program is looked for before anything is installed; installing is tried only where the run asks for the
-server, as root, with apt; what cannot be had is a skip that says why, and a server that does not come up is an
-error that shows its log.  Every wait has a bound.  A server is ended by its process id, and dies with the run
-(`setpriv --pdeathsig`) should that be killed.
+The rules: a program that is already there is used. Otherwise it is installed with apt, but only if the run asks
+for the server, and as root. If it cannot be had, the test is skipped, with the reason. If a server does not
+start, that is an error that shows its log. Every wait has a limit. A server is ended by its process id, and it
+dies with the run if the run is killed (`setpriv --pdeathsig`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _TAIL = 2000
 
 
 def programs(names: Sequence[str], *, packages: Sequence[str], where: str = "") -> dict[str, str]:
-    """The paths of programs, installed from `packages` where one is missing; skips where they cannot be had."""
+    """Returns the paths of programs. Installs `packages` if one is missing; skips the test if that is not
+    possible."""
     found = _find(names, where)
     if len(found) < len(names):
         missing = ", ".join(name for name in names if name not in found)
@@ -82,14 +83,14 @@ def _install(packages: Sequence[str], missing: str) -> None:
 
 
 def free_port() -> int:
-    """A port of loopback that is free now."""
+    """Returns a port of loopback that is free now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody listens on a port of loopback."""
+    """Whether a process listens on a port of loopback."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
@@ -101,7 +102,8 @@ def run(
     user: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> str:
-    """What a command that ends by itself says; an error shows what it complained about."""
+    """Runs a command that ends by itself, and returns what it prints; if it fails, the error shows its
+    messages."""
     done = subprocess.run(
         [*(_as(user) if user else []), *map(str, command)],
         capture_output=True,
@@ -128,7 +130,7 @@ def daemon(
     end: signal.Signals = signal.SIGTERM,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """A server in the foreground of its own process, from the moment it is ready to the end of the block."""
+    """Runs a server as a process of its own while the block runs, which begins when the server is ready."""
     prefix = _as(user) if user else []
     with log.open("ab") as output:
         process = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""Run a command with a lake's place on Ceph: `python -m tests.support.servers.on_ceph COMMAND... {uri} ...`.
+"""Runs a command with a place for a lake on Ceph: `python -m tests.support.servers.on_ceph COMMAND... {uri} ...`.
 
-`{uri}` is replaced by an empty place in a bucket of a gateway that lives as long as the command; LAKE_S3 tells the
-command how to reach it.  For what takes minutes and is done by hand:
+`{uri}` is replaced by an empty place in a bucket of a gateway that runs as long as the command; LAKE_S3 tells
+the command how to reach it. It is for runs of minutes that a person starts:
 
     python -m tests.support.servers.on_ceph python -m tests.support.kills.killed_writers {uri} 600
 """
@@ -21,7 +21,7 @@ from tests.support.servers.s3 import BUCKET, make_bucket, s3_client
 
 @contextlib.contextmanager
 def lake_on_ceph() -> Iterator[str]:
-    """The URI of an empty place, with LAKE_S3 set in this process and its children."""
+    """Yields the URI of an empty place, with LAKE_S3 set in this process and its children."""
     with radosgw() as gateway:
         options = s3_client(gateway["endpoint_url"], gateway["key"], gateway["secret"])
         make_bucket(options)

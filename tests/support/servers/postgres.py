@@ -1,4 +1,4 @@
-"""A PostgreSQL of Debian's packages on loopback, in a temporary folder."""
+"""Runs PostgreSQL from Debian's packages on loopback, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.servers.daemons import daemon, free_port, programs, run
 
 @contextlib.contextmanager
 def postgresql() -> Iterator[str]:
-    """The address of an empty database, from the server's start to its end."""
+    """Runs the server while the block runs. Yields the address of an empty database."""
     path = programs(
         ("initdb", "postgres", "pg_isready"), packages=("postgresql",), where="/usr/lib/postgresql/*/bin"
     )

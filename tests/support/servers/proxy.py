@@ -4,9 +4,9 @@
     proxy.on(creates("a/1"), answer(409, body), times=2)    the server never hears of it
     proxy.on(everything, without("If-None-Match"), times=ALWAYS)
 
-A rule holds for one request unless `times` says more; the first one that fits is taken; all else passes through.
-`requests` is the log.  One thread a connection; what is forwarded keeps the client's Host, which its signature
-covers.
+A rule is used for one request unless `times` says more. The first rule that fits is used; other requests pass
+through. `requests` lists all of them. Each connection has a thread. A forwarded request keeps the client's
+Host, because its signature covers it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BETWEEN_TWO = {"connection", "keep-alive", "transfer-encoding", "content-length
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks."""
+    """A request of a client."""
 
     method: str
     path: str
@@ -36,13 +36,13 @@ class Request:
 
     @property
     def is_create(self) -> bool:
-        """Whether it is a create-only put, of S3 or of Google."""
+        """Whether it is a create-only put, in S3's or Google's form."""
         return "if-none-match" in self.headers or "ifGenerationMatch=0" in self.path
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server says."""
+    """An answer of the server."""
 
     status: int
     body: bytes = b""
@@ -51,23 +51,23 @@ class Answer:
 
 Forward = Callable[[Request], Answer]
 Deed = Callable[[Request, Forward], Answer | None]
-"""Makes an answer, by asking the server or not; None is silence: the connection is cut."""
+"""A function that makes an answer, and may ask the server for it. None means silence: the connection is cut."""
 
 
 def drop_answer(request: Request, forward: Forward) -> None:
-    """The server does what it is asked, and its answer is lost."""
+    """The server does what it is asked, but its answer is lost."""
     forward(request)
 
 
 def answer(status: int, body: bytes | str = b"", **headers: str) -> Deed:
-    """Say this instead of the server."""
+    """Returns a deed that answers this instead of the server."""
     data = body.encode() if isinstance(body, str) else body
     said = Answer(status, data, tuple((name.replace("_", "-"), value) for name, value in headers.items()))
     return lambda request, forward: said
 
 
 def without(header: str) -> Deed:
-    """Forget a header on the way to the server."""
+    """Returns a deed that removes a header before the request reaches the server."""
 
     def forget(request: Request, forward: Forward) -> Answer:
         kept = {name: value for name, value in request.headers.items() if name != header.lower()}
@@ -77,12 +77,12 @@ def without(header: str) -> Deed:
 
 
 def everything(request: Request) -> bool:
-    """All requests."""
+    """Whether the request fits: all do."""
     return True
 
 
 def creates(name: str) -> Callable[[Request], bool]:
-    """The create-only puts of names that end so."""
+    """Fits the create-only puts of names that end like this."""
     body_name = f'{name}"'.encode()  # Google is told the name in the body
 
     def fits(request: Request) -> bool:
@@ -100,7 +100,7 @@ class _Rule:
 
 
 class Proxy:
-    """The proxy; `url` is where clients find it."""
+    """The proxy; clients reach it at `url`."""
 
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target).netloc
@@ -155,18 +155,18 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def on(self, fits: Callable[[Request], bool], deed: Deed, *, times: int = 1) -> None:
-        """What happens to the next `times` requests that fit."""
+        """Adds a rule: what happens to the next `times` requests that fit."""
         with self._guard:
             self._rules.append(_Rule(fits, deed, times))
 
     def forget(self) -> None:
-        """No rule any more, and an empty log."""
+        """Removes all rules, and empties the log."""
         with self._guard:
             self._rules.clear()
             self.requests.clear()
 
     def asked(self, fits: Callable[[Request], bool]) -> int:
-        """How many requests fitted."""
+        """Returns how many requests fitted."""
         with self._guard:
             return sum(1 for request in self.requests if fits(request))
 

@@ -1,4 +1,5 @@
-"""S3 on loopback: moto's server; how a client reaches an S3 server; the bucket of the tests."""
+"""Runs moto's S3 server on loopback, and has the options by which clients reach an S3 server, and the bucket of
+the tests."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ REGION = "us-east-1"
 
 @contextlib.contextmanager
 def moto() -> Iterator[str]:
-    """The address of moto's S3 server with one bucket, from its start to its end."""
+    """Runs moto's S3 server with one bucket while the block runs. Yields its address."""
     put = S3Response.put_object
     S3Response.put_object = _one_at_a_time(put)  # type: ignore[method-assign]
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -34,7 +35,8 @@ def moto() -> Iterator[str]:
 
 
 def _one_at_a_time(put: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """moto looks whether an object is there and then puts it: of two threads of a busy server both may win."""
+    """Returns `put` under a lock. moto first checks whether an object exists and then puts it, so of two threads
+    both could win."""
     lock = threading.Lock()
 
     def locked(response: Any) -> Any:
@@ -45,7 +47,7 @@ def _one_at_a_time(put: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def s3_client(url: str, key: str = "test", secret: str = "test") -> dict[str, Any]:
-    """What fsspec is told of an S3 server on loopback."""
+    """The options with which fsspec reaches an S3 server on loopback."""
     return {
         "key": key,
         "secret": secret,
@@ -55,12 +57,13 @@ def s3_client(url: str, key: str = "test", secret: str = "test") -> dict[str, An
 
 
 def make_bucket(options: dict[str, Any]) -> None:
-    """Make the bucket of the tests."""
+    """Makes the bucket of the tests."""
     from s3fs import S3FileSystem
 
     S3FileSystem(**options).call_s3("create_bucket", Bucket=BUCKET)
 
 
 def options_of_environment() -> dict[str, Any]:
-    """How a program that tests start reaches the object store: LAKE_S3 (JSON); nothing if it is not set."""
+    """The options of LAKE_S3 (JSON), with which a program that a test starts reaches the store; nothing if it is
+    not set."""
     return dict(json.loads(os.environ.get("LAKE_S3", "{}")))

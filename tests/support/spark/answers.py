@@ -1,6 +1,6 @@
-"""Whether Spark and the lake give the same records: compared as Arrow, column by column, order included.
+"""Checks that Spark and the lake return the same records: compares them as Arrow, column by column, in order.
 
-Fields of JSON are compared as the values they hold: in Spark they are variants.
+Fields of JSON are compared by the values that they hold, because in Spark they are variants.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _column(name: str) -> Any:
 
 
 def assert_same(found: pa.Table, expected: pa.Table) -> None:
-    """`found` as Spark gave it, `expected` as the lake did."""
+    """Compares `found`, which Spark returned, with `expected`, which the lake returned."""
     assert found.schema.names == expected.schema.names
     assert found.num_rows == expected.num_rows
     for field, theirs, ours in zip(expected.schema, found.columns, expected.columns, strict=True):
@@ -43,7 +43,7 @@ def assert_same(found: pa.Table, expected: pa.Table) -> None:
 
 
 def plain(column: pa.ChunkedArray, field: pa.Field) -> Any:
-    """A column's values, to be compared with ==."""
+    """A column's values in a form that can be compared with ==."""
     if is_json(field):
         return [None if text is None else json.loads(text) for text in column.to_pylist()]
     if pa.types.is_nested(field.type):

@@ -1,4 +1,4 @@
-"""A door between a client and a server on this machine: bytes pass through it until it is shut."""
+"""A door between a client and a server on this machine: bytes pass through it until it is closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ CHUNK = 65_536
 
 
 class Door:
-    """Listens on a port of its own and passes bytes to a Spark Connect server; `remote` is its own URL."""
+    """Listens on a port of its own, and passes bytes on to a Spark Connect server; `remote` is the door's
+    URL."""
 
     def __init__(self, remote: str) -> None:
         parts = urlsplit(remote)
@@ -34,7 +35,7 @@ class Door:
         self.shut()
 
     def shut(self) -> None:
-        """End all connections, and refuse new ones."""
+        """Ends all connections, and refuses new ones."""
         for connection in (self._listener, *self._open):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Writes, merges, deletes and reads frames of `pyspark_lake` over Spark Connect; prints what came of it as JSON.
+"""Writes, merges, deletes and reads frames with `pyspark_lake` over Spark Connect; prints the results as JSON.
 
     python -m tests.support.spark.frames LAKE
 
@@ -27,7 +27,8 @@ def main(lake: str) -> None:
 
 
 def go(spark: Any, lake: str, pool: str) -> dict[str, Any]:
-    """Four keys are left: one of five was deleted by its key, one by a flag, one was replaced, one is new."""
+    """Works on a pool, so that four keys are left: of five one was deleted by its key, one by a flag, one was
+    replaced, and one is new."""
     first = spark.range(0, 5, 1, 2).selectExpr("id as k", "'old' as v")
     written, again = (pyspark_lake.write(first, pool, lake=lake, token="t") for _ in range(2))
     summary = pyspark_lake.summary(spark, pool, lake=lake)

@@ -1,8 +1,8 @@
-"""Ingests files over Spark Connect, once it is told to go on; exits as the applications do.
+"""Ingests files over Spark Connect, after it is told to continue. Its exit status is that of the applications.
 
     python -m tests.support.spark.gone LAKE POOL FILE...
 
-Run by test_masters, which takes the server away in between.
+Run by test_masters, which ends the server before that.
 """
 
 from __future__ import annotations

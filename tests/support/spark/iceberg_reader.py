@@ -22,7 +22,7 @@ READERS = {"columns": "true", "rows": "false"}
 
 
 def plain(value: Any) -> Any:
-    """Rows as dictionaries, maps as lists of pairs."""
+    """Returns rows as dictionaries, and maps as lists of pairs."""
     if isinstance(value, Row):
         return {name: plain(part) for name, part in value.asDict().items()}
     if isinstance(value, dict):

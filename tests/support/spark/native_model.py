@@ -1,6 +1,7 @@
-"""What a native plan gives, by plain Python instead of Spark: predicates row by row, with SQL's three answers.
+"""Computes what a native plan returns in plain Python instead of Spark. Predicates are evaluated row by row, with
+SQL's three answers.
 
-Comparisons are of encoded values, in the order that Spark has too: NaN last, -0.0 equal to 0.0, texts by bytes.
+Encoded values are compared, in the order that Spark has too: NaN last, -0.0 equal to 0.0, texts by bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from spark_apps.native.plan import NativePlan, ParquetRead
 
 
 def rows(native: NativePlan, plan: ScanPlan, view: View) -> list[pa.Table]:
-    """The tables of all reads."""
+    """Returns the tables of all reads."""
     tables = [table for read in native.parquet for table in _parquet(read, plan, view)]
     if native.source is not None:
         names = native.source.references
@@ -58,7 +59,7 @@ def _parquet(read: ParquetRead, plan: ScanPlan, view: View) -> list[pa.Table]:
 
 
 def truth(predicate: p.Predicate, table: pa.Table, row: int) -> bool | None:
-    """The answer for one row."""
+    """Evaluates a predicate for one row."""
     match predicate:
         case p.Compared(path, op, value):
             ours = _value(table, path, row)
@@ -94,7 +95,7 @@ def _value(table: pa.Table, path: tuple[str, ...], row: int) -> Any:
 
 
 def canonical(tables: list[pa.Table]) -> list[str]:
-    """All rows as text, sorted: a native read has no order."""
+    """Returns all rows as sorted texts, because a native read has no order."""
     found = []
     for table in tables:
         columns = [_texts(column) for column in table.columns]

@@ -2,8 +2,8 @@
 
     python -m tests.support.spark.native_on_s3 LAKE MASTER ANSWERS
 
-AWS_ENDPOINT_URL and the other variables of AWS say where S3 is, to Python and to the JVM.  Left in the folder
-ANSWERS: of each pool the rows, as an Arrow file, and what `explain` says.  Spark fetches the connector from Maven
+AWS_ENDPOINT_URL and the other variables of AWS say where S3 is, to Python and to the JVM.  The folder ANSWERS
+gets, for each pool, its rows as an Arrow file, and what `explain` says.  Spark fetches the connector from Maven
 once and keeps it; UNFETCHED is the exit status if it cannot.  Run by test_connector.
 """
 
@@ -20,7 +20,7 @@ from log_lake.lake import Lake
 from tests.support.spark.answers import read
 
 CONNECTOR = "org.apache.hadoop:hadoop-aws:3.5.0"
-"""Of the version of the Hadoop that PySpark brings."""
+"""The Maven name of Hadoop's connector, in the version of the Hadoop that PySpark brings."""
 
 UNFETCHED = 77
 

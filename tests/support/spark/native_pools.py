@@ -1,7 +1,8 @@
-"""Random pools for native reads: all kinds, types that unite, deletes, compactions, branches, clips of references.
+"""Makes random pools for native reads: of all kinds, with types that unite, deletes, compactions, branches, and
+clipped references.
 
-The same for the same seed.  Values are those on which engines differ: NaN, -0.0, nulls, the ends of a type, times
-before 1970, texts with signs of their own.
+The same seed makes the same pool. The values are those in which engines differ: NaN, -0.0, nulls, the ends of a
+type, times before 1970, texts with unusual characters.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ VALUES: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
         (pa.struct([("a", pa.int64()), ("b", pa.string())]), [{"a": 5, "b": "x"}, {"a": None, "b": None}]),
     ],
 }
-"""For each field: the types that it has in different loads, and values."""
+"""For each field, the types that it has in different loads, and its values."""
 
 CONDITIONS = (
     "k < 4",
@@ -119,7 +120,7 @@ RANGES: dict[str, list[Any]] = {
 
 
 def build(lake: Lake, random: Random, *, name: str = "p", steps: int = 9) -> Pool:
-    """A pool of a random kind and key, after so many loads, deletes, compactions and more."""
+    """Makes a pool of a random kind and key, by so many loads, deletes, compactions and other steps."""
     kind, key = random.choice(KINDS), random.choice(KEYS)
     fields = random.sample(list(VALUES), random.randrange(2, 6))
     aggregates = {}
@@ -162,7 +163,7 @@ def build(lake: Lake, random: Random, *, name: str = "p", steps: int = 9) -> Poo
 
 
 def a_range(view: Any, random: Random) -> Any:
-    """A key range of the view's pool, perhaps open."""
+    """Draws a key range of the view's pool, which may be open."""
     values = RANGES[view.key.names[0]]
     low, high = sorted(
         view.key_range(low=random.choice(values)).low if random.random() < 0.8 else b"" for _ in range(2)
@@ -221,7 +222,7 @@ def _compact(pool: Pool, random: Random, *, branch: str) -> None:
 
 
 def clip(pool: Pool, random: Random, *, branch: str = "main") -> None:
-    """Commit a clip of one reference, as the format allows: the same object with fewer of its keys."""
+    """Commits a clip of one reference, as the format allows: the same object with fewer of its keys."""
     view = pool.at(branch)
     if view.references:
         reference = random.choice(view.references)
@@ -231,7 +232,7 @@ def clip(pool: Pool, random: Random, *, branch: str = "main") -> None:
 
 
 def clipped(reference: Reference, view: Any, random: Random) -> Reference:
-    """The reference with fewer keys, if a bound cuts it."""
+    """Returns the reference with fewer keys, if one of its keys can be a bound."""
     inside = [b for b in _bounds(view, random) if reference.low < b < reference.high]
     if not inside:
         return reference

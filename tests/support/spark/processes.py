@@ -1,7 +1,7 @@
-"""Processes that a test started: found by their session, waited for, and ended where a test failed.
+"""Finds the processes that a test has started by their session, waits for them, and ends them if the test fails.
 
-A process started with `start_new_session` is the leader of a session that all its descendants stay in,
-however often they are orphaned.
+A process started with `start_new_session` is the leader of a session that all its descendants stay in, however
+often they are orphaned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TICK = 0.005
 
 
 def in_session(leader: int) -> list[psutil.Process]:
-    """The living processes of the leader's session, itself included."""
+    """The living processes of the leader's session, including the leader."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -32,7 +32,7 @@ def in_session(leader: int) -> list[psutil.Process]:
 
 
 def end_all(left: list[psutil.Process]) -> None:
-    """Kills them, which must be the test's own."""
+    """Kills these processes, which must be the test's own."""
     for process in left:
         try:
             process.kill()
@@ -42,7 +42,7 @@ def end_all(left: list[psutil.Process]) -> None:
 
 
 def await_true(condition: Callable[[], Found], *, seconds: float, what: str) -> Found:
-    """The first true answer of the condition; fails after so many seconds."""
+    """Asks the condition until its answer is true, and returns that answer; fails after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         if time.monotonic() > deadline:
@@ -52,7 +52,7 @@ def await_true(condition: Callable[[], Found], *, seconds: float, what: str) -> 
 
 
 def python_workers(root: psutil.Process) -> list[psutil.Process]:
-    """The Python workers below a Spark driver: what its daemons forked."""
+    """The Python workers below a Spark driver, which Spark's daemons have forked."""
     return [
         process
         for process in _below(root)

@@ -1,12 +1,13 @@
-"""Random queries over one table, in words that Spark and DuckDB both understand, and their answers from both.
+"""Makes random queries of one table, in words that Spark and DuckDB both understand, and compares the answers of
+both.
 
-A query filters, projects, joins the table with itself, unites, groups and asks subqueries.  Only integers are
-summed, since sums of doubles depend on the order.
+A query filters, projects, joins the table with itself, unites, groups, or has subqueries. Only integers are
+summed, because sums of doubles depend on the order.
 
     python -m tests.support.spark.queries LAKE POOL SEED COUNT
 
-asks the Spark that `spark_session` gives, by the data source and then by a native read, and prints how many queries
-agreed.  Run by test_masters over Spark Connect.
+asks the Spark that `spark_session` returns, by the data source and then by a native read, and prints how many
+queries had equal answers. Run by test_masters over Spark Connect.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WORDS = ("", "a", "ab", "z", "\u00e9", "Z", "10", "9")
 
 
 def records(count: int, *, seed: int) -> pa.Table:
-    """Rows with a unique key, and values of several types that recur and are missing."""
+    """Makes rows with a unique key, and values of several types, which recur or are null."""
     random = Random(seed)
 
     def some(value: Any) -> Any:
@@ -48,14 +49,14 @@ def records(count: int, *, seed: int) -> pa.Table:
 
 
 class Queries:
-    """A stream of queries; the same for the same seed."""
+    """A stream of queries, always the same for the same seed."""
 
     def __init__(self, seed: int, *, size: int) -> None:
         self._random = Random(seed)
         self._size = size
 
     def next(self) -> str:
-        """One query."""
+        """Returns the next query."""
         shapes = (self._plain, self._plain, self._join, self._union, self._grouped, self._subquery)
         return self._random.choice(shapes)()
 
@@ -128,12 +129,12 @@ class Queries:
 
 
 def canonical(rows: list[tuple[Any, ...]]) -> list[str]:
-    """Rows in an order that does not depend on the engine."""
+    """Returns rows in an order that does not depend on the engine."""
     return sorted(repr(row) for row in rows)
 
 
 def disagreements(spark: Any, frame: Any, table: pa.Table, *, seed: int, count: int) -> list[str]:
-    """The queries whose answers differ, of so many; all are asked of the one data frame."""
+    """Returns those of so many queries whose answers differ. All are asked of the same data frame."""
     frame.createOrReplaceTempView(TABLE)
     queries = Queries(seed, size=table.num_rows)
     wrong = []

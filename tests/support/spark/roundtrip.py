@@ -1,9 +1,9 @@
-"""Reads a pool, writes it to another and streams it to a third, on whatever Spark there is.
+"""Reads a pool, writes it to another and streams it to a third, on the Spark that `spark_session` returns.
 
     python -m tests.support.spark.roundtrip LAKE POOL COPY STREAMED CHECKPOINT ANSWER
 
-What was read is left as an Arrow file.  The variable LAKE_SPARK_REMOTE names a Connect server; under spark-submit
-it is the submitted application.  Run by test_masters.
+The records are written to the Arrow file ANSWER. If the variable LAKE_SPARK_REMOTE is set, it names a Connect
+server; under spark-submit this module is the submitted application. Run by test_masters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark on loopback: what a company runs, as processes of one test."""
+"""Runs a standalone cluster of Spark on loopback, such as companies have, as processes of one test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORKERS = 2
 
 @contextmanager
 def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
-    """A master and two workers with a core each on loopback; the master's address."""
+    """Runs a master and two workers with one core each while the block runs. Yields the master's address."""
     port = choose(17077, what="the Spark master")
     ui = choose(18180, what="the master's page")
     deploy = "org.apache.spark.deploy"

@@ -1,9 +1,10 @@
-"""A streaming query from one pool to another, a transaction a batch, in a process that can be made to die.
+"""Runs a streaming query from one pool to another, one transaction for each batch, in a process that can be
+killed.
 
     python -m tests.support.spark.streamed LAKE FROM TO CHECKPOINT POINT BATCH
 
-At that batch the whole of Spark is killed: `before` the lake's commit, or `after` it and before Spark has noted
-that the batch is done.  Run by test_stream_writer.
+At that batch the whole of Spark is killed: `before` the lake's commit, or `after` it and before Spark has
+recorded that the batch is done. Run by test_stream_writer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from spark_apps.session import spark_session
 
 
 def kill_spark() -> None:
-    """The Java above this worker, with everything it knows."""
+    """Kills the Java process above this worker, so that its state is lost."""
     for process in psutil.Process().parents():
         if process.name() == "java":
             process.kill()
@@ -31,7 +32,7 @@ def kill_spark() -> None:
 
 
 class DyingWriter(LakeStreamWriter):
-    """The real one, but for the death of Spark at a point."""
+    """The real writer, except that it kills Spark at a point."""
 
     def commit(self, messages: list[Any], batchId: int) -> None:
         point, batch = os.environ["DIE"].split()
@@ -64,7 +65,8 @@ def main(lake: str, source: str, target: str, checkpoint: str, point: str, batch
 def start(
     spark: Any, lake: str, source: str, target: str, checkpoint: str, *, format: str = "lake", each: int = 1
 ) -> Any:
-    """The query, started: so many transactions a batch, until all is there that is there now."""
+    """Starts the query, with so many transactions for each batch; it ends when everything that is there now was
+    copied."""
     stream = (
         spark.readStream.format("lake")
         .option("lake", lake)

@@ -1,4 +1,4 @@
-"""An application as a process of its own, by the real spark-submit."""
+"""Runs an application as a process of its own, by the real spark-submit."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Submitted:
-    """An application that runs; leader of its session."""
+    """A running application, which leads a session of its own."""
 
     process: subprocess.Popen[str]
 
     @property
     def root(self) -> psutil.Process:
-        """The Java that spark-submit became."""
+        """The Java process that spark-submit has become."""
         return psutil.Process(self.process.pid)
 
     def driver(self) -> psutil.Process | None:
-        """The Python driver below it, once it is there."""
+        """The Python driver below it; None before it is started."""
         for child in self.root.children():
             with contextlib.suppress(psutil.Error):  # it has ended: the shell before the Java had children
                 if any(word.endswith("spark_apps/ingest.py") for word in child.cmdline()):
@@ -47,7 +47,8 @@ class Submitted:
         return None
 
     def outcome(self) -> tuple[int, dict[str, Any] | None, str]:
-        """Exit status, the line of JSON, and all that was said, when the application has ended.
+        """Waits until the application has ended. Returns its exit status, its line of JSON, and all that it has
+        printed.
 
         (What a submitted application writes to standard error, spark-submit writes to standard output.)
         """
@@ -56,7 +57,7 @@ class Submitted:
         return self.process.returncode, json.loads(lines[-1]) if lines else None, err + out
 
     def has_ended(self) -> bool:
-        """Whether nothing of it is left."""
+        """Whether no process of it is left."""
         self.process.poll()
         return not in_session(self.process.pid)
 
@@ -70,9 +71,9 @@ def submit(
     master: str = "local[2]",
     application: str = "spark_apps/ingest.py",
 ) -> Iterator[Submitted]:
-    """`spark-submit APPLICATION WORDS`, running; at the end of the block nothing of it may be left.
+    """Runs `spark-submit APPLICATION WORDS` while the block runs; at the end no process of it may be left.
 
-    The repository comes first on its path: textstat installs a package `tests` too.
+    The repository comes first on its path, because textstat installs a package `tests` too.
     """
     settings = QUIET | {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
     flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]

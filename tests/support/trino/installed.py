@@ -1,7 +1,9 @@
-"""Trino beside ours: a folder with what an unpacked `trino-server` has of the server and of Iceberg's connector.
+"""Installs Trino apart from the project: a folder with those parts of an unpacked `trino-server` that the server
+and Iceberg's connector need.
 
-Newer archives of the server are not on Maven, but its jars are.  Maven itself (`mvn`) fetches them, in the versions
-that `pom.xml` pins, once.  What the archive has and the jars do not is added: the file that names the plugin.
+Newer archives of the server are not on Maven, but its jars are. Maven (`mvn`) fetches them once, in the
+versions that `pom.xml` pins. One thing that the archive has and the jars lack is added: the file that names the
+plugin.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from pathlib import Path
 from tests.support.repository import ROOT
 
 PARTS = {"main": "lib", "iceberg": "plugin/iceberg", "hdfs": "plugin/iceberg/hdfs"}
-"""Parts of Trino, and where the server looks for each."""
+"""By part of Trino: the folder in which the server expects it."""
 _POM = ROOT / "tests" / "support" / "trino" / "pom.xml"
 
 
 def installed(folder: Path = ROOT / ".venv" / "trino") -> Path:
-    """The folder, filled if it is not yet.  Raises FileNotFoundError if there is no `mvn`, CalledProcessError."""
+    """Returns the folder, after filling it if necessary. Raises FileNotFoundError if there is no `mvn`,
+    CalledProcessError."""
     stamp, pinned = folder / "stamp", _POM.read_text()
     if stamp.exists() and stamp.read_text() == pinned:
         return folder

@@ -1,8 +1,8 @@
-"""A Trino on loopback with Iceberg's connector and nothing else, and its client protocol: a POST, then GETs.
+"""Runs Trino on loopback with Iceberg's connector alone, and speaks its client protocol: a POST, then GETs.
 
-The folder is an unpacked `trino-server`, of which `lib` and `plugin/iceberg` are used.  One catalog, `iceberg`,
-keeps its list of tables in files; tables are in folders of this machine, and in buckets if it is told of a server.
-The server runs on the newest Java of this machine.
+The folder is an unpacked `trino-server`, from which `lib` and `plugin/iceberg` are used. One catalog,
+`iceberg`, keeps its list of tables in files. Tables are in folders of this machine, or in buckets if the
+settings name a server. Trino runs on the newest Java of this machine.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tests.support.trino.values import plain
 CATALOG, SCHEMA, SERVED = "iceberg", "lake", "served"
 START = ROOT / "tests" / "support" / "trino" / "Start.java"
 JAVA = 25
-"""What the version of `pom.xml` needs at least."""
+"""The least version of Java that Trino in the version of `pom.xml` needs."""
 START_SECONDS = 600.0
 ANSWER_SECONDS = 600.0
 JVM = ("-Xmx2g", "--add-modules=jdk.incubator.vector")
 
 
 class TrinoError(Exception):
-    """A query failed; the message is Trino's."""
+    """Raised if a query failed; the message is Trino's."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Trino:
     address: str
 
     def rows(self, sql: str, **session: str) -> list[dict[str, Any]]:
-        """The rows of an answer as plain values; `session` has settings of the connector.  Raises TrinoError."""
+        """Returns the rows of an answer as plain values; `session` has settings of the connector. Raises
+        TrinoError."""
         answer, rows = _ask(f"{self.address}/v1/statement", sql, session), []
         while True:  # until the answer ends, or a request gets no answer in time
             if "error" in answer:
@@ -60,7 +61,7 @@ class Trino:
             answer = _ask(answer["nextUri"])
 
     def register(self, table: str, location: str) -> None:
-        """Make the newest metadata at a location a table of the schema."""
+        """Makes a table of the schema from the newest metadata at a location."""
         self.rows(f"CALL {CATALOG}.system.register_table('{SCHEMA}', '{table}', '{location}')")
 
 
@@ -72,7 +73,7 @@ def trino(
     *,
     served: str = "",
 ) -> Iterator[Trino]:
-    """A server with an empty schema, from its start to its end; `catalog` has more settings of the catalog.
+    """Runs a server with an empty schema while the block runs; `catalog` has more settings of the catalog.
 
     `served`: the address of an Iceberg catalog, which Trino knows as `SERVED`.
     """
@@ -140,7 +141,8 @@ def version_of(program: Path) -> str:
 
 
 def newest_java() -> Path:
-    """The `java` of the newest Java here: JAVA_HOME, PATH, /usr/lib/jvm; skips if all are too old."""
+    """Returns the `java` of the newest Java on this machine (JAVA_HOME, PATH, /usr/lib/jvm); skips the test if all
+    are too old."""
     homes = [os.environ.get("JAVA_HOME", ""), *glob.glob("/usr/lib/jvm/*")]
     candidates = [Path(home) / "bin" / "java" for home in homes if home]
     candidates += [Path(java) for java in [shutil.which("java")] if java]
@@ -151,7 +153,7 @@ def newest_java() -> Path:
 
 
 def _is_up(address: str) -> bool:
-    """Whether the server answers, and knows a node, itself, to run queries on."""
+    """Whether the server answers, and knows a node on which queries can run: itself."""
     with contextlib.suppress(OSError, TrinoError):
         with urllib.request.urlopen(f"{address}/v1/info", timeout=5) as answer:
             starts = json.load(answer)["starting"]

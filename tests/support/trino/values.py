@@ -1,8 +1,9 @@
-"""Values of Trino's client protocol as plain Python values: the one place that says what each type becomes.
+"""Converts values of Trino's client protocol to plain Python values; only this module knows what each type
+becomes.
 
-An answer is JSON: rows are lists, and each column has a signature of its type.  Trino has no integers of 8 or 16
-bits in tables of Iceberg, and its reals come as the shortest decimals that mean them; nothing else is lost.
-A type that is not here is a KeyError.
+An answer is JSON: rows are lists, and each column has a signature of its type. In tables of Iceberg Trino has
+no integers of 8 or 16 bits, and its 32-bit floats come as the shortest decimals that identify them; nothing
+else is lost. A type that is not listed here raises KeyError.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def _real(value: Any) -> float:
 
 
 def _instant(text: str) -> dt.datetime:
-    """An instant as a time of UTC: sessions of the tests have no other zone."""
+    """Converts an instant to a time of UTC; sessions of the tests have no other zone."""
     moment, zone = text.rsplit(" ", 1)
     assert zone == "UTC", text
     return dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)
@@ -44,7 +45,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
 
 
 def plain(value: Any, signature: Mapping[str, Any]) -> Any:
-    """A value of the answer as a plain one: records are dictionaries, maps are lists of pairs."""
+    """Converts a value of the answer: records become dictionaries, maps become lists of pairs."""
     if value is None:
         return None
     inner = [argument["value"] for argument in signature["arguments"]]

@@ -1,7 +1,7 @@
-"""YARN on this machine: Hadoop's own resource manager and node manager, in one JVM (`MiniYarn.java`).
+"""Runs YARN on this machine: Hadoop's own resource manager and node manager, in one JVM (`MiniYarn.java`).
 
-Hadoop makes that cluster for its own tests.  It accepts, places and ends applications as a large one does; what it
-lacks is other machines, and Kerberos.
+Hadoop makes this cluster for its own tests. It accepts, places and ends applications as a large one does; but
+it has no other machines, and no Kerberos.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JARS = ROOT / ".run" / "yarn-jars"
 
 
 def jars() -> Path:
-    """The folder of Hadoop's jars: what LAKE_TEST_YARN names, or, if it says 1, what Spark fetches once."""
+    """The folder of Hadoop's jars: the one that LAKE_TEST_YARN names; if that is 1, Spark fetches them once."""
     return named_or_installed(os.environ["LAKE_TEST_YARN"], _fetched)
 
 
@@ -59,7 +59,8 @@ def _environ() -> dict[str, str]:
 
 @contextmanager
 def yarn(folder: Path, *, conf: Path, port: int) -> Iterator[None]:
-    """YARN in `folder`; in the folder `conf` is what a client reads; its REST API listens on the port."""
+    """Runs YARN in `folder` while the block runs. The folder `conf` gets what a client reads; the REST API listens
+    on the port."""
     found: Sequence[Path] = [*jars().glob("*.jar"), *(home() / "jars").glob("*.jar")]
     java = provide(os.environ).home / "bin" / "java"
     if not java.with_name("javac").exists():

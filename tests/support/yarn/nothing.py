@@ -1,1 +1,1 @@
-"""An application that does nothing: Spark has fetched its packages by the time it runs."""
+"""An application that does nothing. When it runs, Spark has fetched its packages."""

@@ -1,4 +1,4 @@
-"""A bucket as its server shows it, without the lake and without fsspec."""
+"""Reads a bucket on its server without the lake and without fsspec."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.servers.s3 import REGION
 
 
 class Bucket:
-    """What is on the server, read without the lake."""
+    """The content of a bucket, read without the lake."""
 
     def __init__(self, uri: str, environ: dict[str, str]) -> None:
         self._name, _, self._prefix = uri.removeprefix("s3://").partition("/")
@@ -23,13 +23,13 @@ class Bucket:
         )
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
-        """The names and bytes of all objects."""
+        """Yields the names and bytes of all objects."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._name, Prefix=self._prefix)
         for page in pages:
             for each in page.get("Contents", []):
                 yield each["Key"], self._client.get_object(Bucket=self._name, Key=each["Key"])["Body"].read()
 
     def uploads(self) -> list[str]:
-        """Uploads below the prefix that were begun and not ended."""
+        """Returns the uploads below the prefix that were begun but not ended."""
         said = self._client.list_multipart_uploads(Bucket=self._name, Prefix=self._prefix)
         return [each["Key"] for each in said.get("Uploads", [])]

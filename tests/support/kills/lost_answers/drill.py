@@ -1,16 +1,17 @@
-"""Commands on a store that loses answers, killed in the middle of a request; a plain model says what must be there.
+"""Runs commands on a store that loses answers, and kills them in the middle of a request; a plain model says what
+must be there.
 
     python -m tests.support.servers.on_ceph python -m tests.support.kills.lost_answers {uri} --kills 200
 
 Each round runs one `lake` command as a process of its own, through a proxy that loses requests and answers.
-Most are killed, at a write or at any request, drawn at random; one in three has a companion that keeps the pool
-in order.  Then the log says whether the command was committed, once at most, and every branch must hold what the
-model says: with the change or without it, and the same from then on.  The exit status of a command that was not
-killed must be true.  Afterwards a command with a token, an erasure and upkeep are given again, as the
-documentation says.
+Most are killed, at a write or at any request, which is drawn at random. In one round of three, another command
+maintains the pool at the same time. Then the log must show whether the command was committed, at most once.
+Every branch must hold what the model says: with the change or without it, and the same from then on. If a
+command was not killed, its exit status must be true. Afterwards a command with a token, an erasure and upkeep
+are repeated, as the documentation says.
 
-No command may take longer than `LONGEST` seconds.  In the end every pool is whole, every erasure is done, every
-receipt is true to the bytes on the server, and `lake fsck` knows all that the bucket holds.
+No command may take longer than `LONGEST` seconds. In the end every pool must be whole, every erasure done,
+every receipt true to the bytes on the server, and `lake fsck` must know all that the bucket holds.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from tests.support.kills.lost_answers.readers import KEYS, Readers, Report, span
 from tests.support.kills.lost_answers.trouble import Trouble
 
 LONGEST = 600.0
-"""Seconds that a command may take: of an erasure's 150 requests a busy machine serves one in a second."""
+"""The most seconds of a command. An erasure makes 150 requests, and a busy machine answers about one in a
+second."""
 TIMEOUT = "20s"
 DONE, CONFLICT, UNKNOWN, UNAVAILABLE, PENDING = 0, 5, 6, 7, 11
 REFUSED = (3, CONFLICT, 9)
-"""Nothing was committed: not found, a conflict, invalid."""
+"""Exit statuses that mean that nothing was committed: not found, a conflict, invalid."""
 PHASES = ("before", "after", "after", "late")
 REPEATS = 12
-"""Times that a command in trouble is given again."""
+"""How often a command is repeated that fails because of the proxy."""
 
 
 class Drill:
@@ -55,11 +57,12 @@ class Drill:
     # ---------------------------------------------------------------- processes
 
     def start(self, *words: str) -> Running:
-        """One command as a process, through the proxy."""
+        """Starts one command as a process, through the proxy."""
         return self.commands.start(words[0], "--lake", self.uri, *words[1:])
 
     def end(self, running: Running) -> Ended:
-        """How it ended.  Raises AssertionError if it does not, or ends as no command may."""
+        """Waits until it has ended. Returns how. Raises AssertionError if it does not end, or ends as no command
+        may."""
         ended = running.end(longest=LONGEST)
         self.report.longest = max(self.report.longest, ended.seconds)
         self.report.statuses[f"{ended.words[0]} {ended.status}"] += 1
@@ -69,7 +72,8 @@ class Drill:
         return ended
 
     def run(self, *words: str, kill: bool = False, companion: tuple[str, ...] = ()) -> Ended:
-        """One command, killed in a request if it has that many; the companion works beside it."""
+        """Runs one command, and kills it at a request if it makes that many; the companion runs at the same
+        time."""
         running = self.start(*words)
         beside = self.start(*companion) if companion else None
         if kill:
@@ -89,20 +93,20 @@ class Drill:
         return ended
 
     def writes_of(self, command: str) -> int:
-        """About how many of its requests change something; reads may be many more, one for each entry."""
+        """About how many of its requests change something; there may be many more reads, one for each entry."""
         return {"erase": 16, "vacuum": 8, "compact": 7, "tombstones": 6, "purge": 5}.get(command, 4)
 
     def requests_of(self, command: str) -> int:
-        """About how many requests such a command makes in a short journal."""
+        """About how many requests such a command makes if the journal is short."""
         return {"erase": 80, "vacuum": 40, "compact": 30, "tombstones": 30, "purge": 25}.get(command, 18)
 
     def scan(self, pool: str, branch: str) -> list[Record]:
-        """What the command prints, through the proxy."""
+        """Returns the records that the command prints, through the proxy."""
         ended = self.insist("scan", pool, "--at", branch, "--format", "json")
         return [json.loads(line) for line in ended.out.splitlines()]
 
     def insist(self, *words: str, until: tuple[int, ...] = (DONE,)) -> Ended:
-        """Give the command until it is done.  Raises AssertionError if it never is."""
+        """Repeats the command until it succeeds. Raises AssertionError if it never does."""
         said = []
         for _ in range(REPEATS):
             ended = self.run(*words)
@@ -119,7 +123,7 @@ class Drill:
         return self._numbers
 
     def records(self, pool: str) -> tuple[str, list[Record]]:
-        """Records with new ids, in a file."""
+        """Makes records with new ids, and a file with them."""
         records = []
         for _ in range(self.chance.randint(1, 6)):
             id_ = self.number()
@@ -136,7 +140,7 @@ class Drill:
     # ---------------------------------------------------------------- rounds
 
     def round(self) -> None:
-        """One command, killed or not, and what follows from it."""
+        """Runs one command, killed or not, and checks the result."""
         pool = self.chance.choice("aaauii")
         branch = self.chance.choice(list(self.models[pool].lines))
         kill = self.chance.random() < 0.85
@@ -159,7 +163,7 @@ class Drill:
         self.readers.compare(pool)
 
     def companion(self, pool: str, branch: str) -> tuple[str, ...]:
-        """Somebody who keeps the pool in order meanwhile."""
+        """Returns a command that maintains the pool meanwhile."""
         if self.chance.random() < 0.7:
             return ()
         return self.chance.choice(self._keeping(pool, branch))
@@ -196,7 +200,7 @@ class Drill:
         self.write(pool, branch, kill, steps, *words)
 
     def write(self, pool: str, branch: str, kill: bool, steps: list[Step], *words: str) -> None:
-        """A change of a branch, half of them with a token, given again if its outcome is open."""
+        """Changes a branch, in half of the cases with a token; repeats the command if its outcome is open."""
         op = f"op-{self.number()}"
         token = ("--token", op) if self.chance.random() < 0.5 else ()
         given = (*words, "--branch", branch, "--meta", f"op={op}", *token)
@@ -211,7 +215,7 @@ class Drill:
             assert self.committed(pool, op) == once, f"{op}: committed twice"
 
     def settle(self, pool: str, branch: str, change: Change, ended: Ended) -> None:
-        """The log says whether the change was committed; the exit status must agree with it."""
+        """Finds in the log whether the change was committed; the exit status must agree with it."""
         versions = self.committed(pool, change.op)
         assert len(versions) <= 1, f"{change.op} is committed at {versions}"
         said = f"{change.op}: status {ended.status}, in the log at {versions}: {ended.err}"
@@ -225,7 +229,7 @@ class Drill:
         model.apply(branch, change, versions[0])
 
     def committed(self, pool: str, op: str) -> list[int]:
-        """The versions at which the log has it."""
+        """Returns the versions at which the log has the change."""
         log = self.lake("log", pool, "--json").records
         return [entry["version"] for entry in log if entry["metadata"].get("op") == op]
 
@@ -324,7 +328,7 @@ class Drill:
         return {each["low"] for each in ranges if each["low"] is not None}
 
     def split(self, pool: str, branch: str, kill: bool) -> None:
-        """Split points come or go all at once; what each branch holds does not change."""
+        """Adds or removes split points, all at once; what each branch holds must not change."""
         before = self.points(pool)
         if before and self.chance.random() < 0.4:
             wanted: set[int] = set()
@@ -344,7 +348,8 @@ class Drill:
     # ---------------------------------------------------------------- erasures
 
     def erase(self, pool: str, branch: str, kill: bool) -> None:
-        """Some ids in an append pool, a key in the other; given again until nothing holds them."""
+        """Erases some ids in an append pool, or a key in the other pool; repeats this until nothing holds
+        them."""
         if not self.loaded[pool]:
             return
         chosen = self.chance.sample(self.loaded[pool], min(3, len(self.loaded[pool])))
@@ -369,7 +374,7 @@ class Drill:
         model.erase({record["id"] for record in chosen})
 
     def release(self, pool: str) -> None:
-        """What holds an erasure goes: tags, and deleted branches."""
+        """Deletes what delays an erasure: tags, and deleted branches."""
         model = self.models[pool]
         for name in [*model.tags, *model.deleted]:
             self.lake("tag", pool, "-d", name)

@@ -1,4 +1,5 @@
-"""The end of a drill: nothing under way, everything whole, nothing left that no command knows."""
+"""Ends a drill: nothing may be under way, everything must be whole, and nothing may be left that no command
+knows."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tests.support.kills.lost_answers.drill import Drill
 
 
 def finish(drill: Drill, bucket: Bucket) -> None:
-    """Everything released, compacted, vacuumed and checked.  `bucket` reads the server without the lake."""
+    """Releases, compacts, vacuums and checks everything. `bucket` reads the server without the lake."""
     for pool in drill.models:
         drill.release(pool)
         drill.readers.compare(pool)
@@ -38,11 +39,11 @@ def finish(drill: Drill, bucket: Bucket) -> None:
 
 
 def check_receipts(drill: Drill, pool: str) -> None:
-    """Every erasure that was begun is done, and its receipt holds.
+    """Checks that every erasure that was begun is done, and that its receipt is true.
 
-    A write of a receipt that arrives late may replace a newer one: then the erasure is pending again.  If records
-    of an erased key were loaded after the erasure, a check of its receipt finds them; `check_bytes` knows which
-    records must be gone.
+    A write of a receipt that arrives late may replace a newer one; then the erasure is pending again. If
+    records of an erased key were loaded after the erasure, a check of its receipt finds them; `check_bytes`
+    knows which records must be gone.
     """
     for each in drill.lake("erasures", pool, "--json").records:
         if each["status"] == "pending":
@@ -61,7 +62,7 @@ def check_receipts(drill: Drill, pool: str) -> None:
 
 
 def check_bytes(drill: Drill, bucket: Bucket) -> None:
-    """No object of the lake holds an erased record, and no upload is unfinished."""
+    """Checks that no object of the lake holds an erased record, and that no upload is unfinished."""
     for name, data in bucket.objects():
         marks = set()
         if name.endswith(".parquet"):
@@ -76,7 +77,7 @@ def check_bytes(drill: Drill, bucket: Bucket) -> None:
 
 
 def show(drill: Drill) -> str:
-    """What happened, as JSON."""
+    """Returns what happened, as JSON."""
     report = drill.report
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""What commands import when they run: loaded once, before they are forked."""
+"""Imports what commands import when they run, once, before they are forked."""
 
 import importlib
 import pkgutil

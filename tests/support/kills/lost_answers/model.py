@@ -1,7 +1,7 @@
-"""What a pool should hold after loads, deletes, merges and reverts: plain lists, folded anew for each question.
+"""What a pool should hold after loads, deletes, merges and reverts: plain lists, evaluated anew for each question.
 
-It imports nothing of the project.  A branch is a list of changes in the order of their commits.  A revert switches
-a change off and leaves it in its place; the revert of the revert switches it on again.
+It imports nothing of the project.  A branch is a list of changes in the order of their commits.  A revert
+switches a change off and leaves it in its place; the revert of the revert switches it on again.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any
 
 Record = dict[str, Any]
 Content = Counter[tuple[int, int, str]]
-"""Records by key, id and value; the number is how often a record is there."""
+"""For each record (key, id and value), how often it is there."""
 
 
 @dataclass
 class Load:
-    """Records that became part of a branch.  Copies of the change in other branches share the list."""
+    """A load of records into a branch. Copies of the change in other branches share the list of records."""
 
     records: list[Record]
 
 
 @dataclass(frozen=True)
 class Delete:
-    """All earlier records of keys from `low` up to `high` (exclusive), of one group or of all."""
+    """A delete of all earlier records with keys from `low` to before `high`, of one group or of all."""
 
     low: int
     high: int
@@ -39,7 +39,8 @@ Step = Load | Delete
 
 @dataclass
 class Change:
-    """One commit: its steps, or what it takes back; `merges` are the merges that came after it on its branch."""
+    """One commit: its steps, or the change that it reverts; `merges` are the merges that came after it on its
+    branch."""
 
     op: str
     steps: list[Step] = field(default_factory=list)
@@ -50,11 +51,11 @@ class Change:
 
     @property
     def merged(self) -> bool:
-        """Whether the parent has it: a merge that is taken back may be repeated."""
+        """Whether the parent has it. It has not if the merge was reverted; the merge may then be repeated."""
         return any(merge.counts for merge in self.merges)
 
     def flip(self) -> None:
-        """A commit takes this change back, or takes back what took it back."""
+        """Switches this change off, or on again, because a commit reverts it, or reverts its revert."""
         self.counts = not self.counts
         if self.target is not None:
             self.target.flip()
@@ -62,24 +63,24 @@ class Change:
 
 @dataclass
 class Line:
-    """A branch: what it began with, and its own changes."""
+    """A branch: the changes with which it began, and its own."""
 
     parent: str
     base: list[Step]
     changes: list[Change] = field(default_factory=list)
 
     def steps(self) -> list[Step]:
-        """All steps that count, oldest first."""
+        """Returns all steps that count, oldest first."""
         own = [step for change in self.changes if change.counts for step in change.steps]
         return [*self.base, *own]
 
     def unmerged(self) -> list[Change]:
-        """What a merge brings next."""
+        """Returns what a merge would bring next."""
         return [c for c in self.changes if c.counts and c.steps and not c.merged]
 
 
 class Model:
-    """A pool.  `kind` is append or upsert."""
+    """What one pool should hold. `kind` is append or upsert."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -91,14 +92,14 @@ class Model:
         self.erased: set[int] = set()
 
     def apply(self, branch: str, change: Change, version: int) -> None:
-        """The change is committed."""
+        """Adds a change that was committed."""
         change.version = version
         if change.target is not None:
             change.target.flip()
         self.lines[branch].changes.append(change)
 
     def merge(self, op: str, child: str) -> tuple[str, Change]:
-        """On which branch a merge of the child would be a change, and the change."""
+        """Returns the branch that a merge of the child would change, and the change."""
         line = self.lines[child]
         return line.parent, Change(op, [step for c in line.unmerged() for step in c.steps])
 
@@ -106,11 +107,11 @@ class Model:
         self.lines[name] = Line(parent, self.lines[parent].steps())
 
     def erase(self, ids: set[int]) -> None:
-        """The records of these ids are gone from all branches and all versions."""
+        """Removes the records with these ids from all branches and all versions."""
         self.erased |= ids
 
     def content(self, branch: str = "main", *, also: Change | None = None) -> Content:
-        """What a reader of the branch sees, or would see after one more change."""
+        """Returns what a reader of the branch sees, or would see after the change `also`."""
         if also is None:
             return self.fold(self.lines[branch].steps())
         if also.target is None:
@@ -122,7 +123,7 @@ class Model:
             also.target.flip()
 
     def fold(self, steps: list[Step]) -> Content:
-        """The records after these steps."""
+        """Returns the records after these steps."""
         records: list[Record] = []
         for step in steps:
             if isinstance(step, Load):
@@ -136,10 +137,10 @@ class Model:
         return content_of(records)
 
     def without_erased(self, content: Content) -> Content:
-        """A content of before an erasure, as it may be seen after it."""
+        """Returns what a reader may see, after an erasure, of a content from before it."""
         return Counter({key: n for key, n in content.items() if key[1] not in self.erased})
 
 
 def content_of(records: list[Record]) -> Content:
-    """What a scan gave."""
+    """Counts the records of a scan."""
     return Counter((record["k"], record["id"], record["v"]) for record in records)

@@ -1,6 +1,7 @@
-"""`lake` commands as processes of their own, forked from one that has imported everything.
+"""Runs `lake` commands as processes, which are forked from one that has imported everything.
 
-A command that begins with its imports takes a second of a core before its first request; a drill has hundreds.
+A command that imports everything itself needs a second of processor time before its first request, and a drill
+runs hundreds.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class Running:
     begun: float
 
     def kill(self) -> None:
-        """SIGKILL; a process that has ended stays as it is."""
+        """Kills it (SIGKILL), unless it has ended."""
         with contextlib.suppress(ValueError):  # closed: its companion's request was to kill it
             self.process.kill()
 
     def end(self, *, longest: float) -> Ended:
-        """How it ended.  Raises AssertionError if it does not within `longest` seconds."""
+        """Waits until it has ended. Raises AssertionError if that takes longer than `longest` seconds."""
         self.process.join(longest)
         is_hanging = self.process.exitcode is None
         if is_hanging:
@@ -63,7 +64,7 @@ class Running:
 
 
 class Commands:
-    """Starts commands with an environment."""
+    """Starts commands in an environment."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder, self._environ = folder, dict(environ)
@@ -72,7 +73,7 @@ class Commands:
         self._context.set_forkserver_preload(PRELOADED)
 
     def start(self, *words: str) -> Running:
-        """The command as a process, which has begun."""
+        """Starts the command as a process."""
         self._number += 1
         output = self._folder / f"command-{self._number}"
         process = self._context.Process(target=_command, args=(words, self._environ, output))
@@ -81,7 +82,7 @@ class Commands:
 
 
 def _command(words: Sequence[str], environ: Mapping[str, str], output: Path) -> None:
-    """What the child does: the program `lake` with these words."""
+    """Runs in the child: the program `lake` with these words."""
     import faulthandler
 
     from log_lake.cli.main import main

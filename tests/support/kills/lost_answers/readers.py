@@ -1,4 +1,5 @@
-"""What every reader must find: each branch and tag as the model says, by scans and by all other ways to read."""
+"""Checks that every reader finds what the model says: each branch and tag by a scan, and some in all other
+ways."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from tests.support.command import Command
 from tests.support.kills.lost_answers.model import Content, Model, Record, content_of
 
 KEYS = 40
-"""Keys of records are below it."""
+"""All keys of records are below this number."""
 
 
 def span(chance: random.Random) -> tuple[int, int]:
-    """Some neighbouring keys: the first, and the one behind the last."""
+    """Draws some neighbouring keys: the first, and the one after the last."""
     low = chance.randrange(KEYS)
     return low, min(KEYS, low + chance.randint(1, 8))
 
@@ -61,7 +62,7 @@ class Readers:
         return {each["name"] for each in self.lake("tags", pool, "--json").records}
 
     def compare(self, pool: str) -> None:
-        """Every branch and tag by scans, and one of them by all other ways to read."""
+        """Compares every branch and tag by scans, and one of them in all other ways to read."""
         model = self.models[pool]
         lake = Lake.open(self.lake.uri)
         opened = lake.pool(pool)
@@ -78,7 +79,7 @@ class Readers:
         self.read_back(opened, pool)
 
     def read_every_way(self, lake: Lake, pool: str, name: str) -> None:
-        """Ranges, keys, conditions, SQL, the command through the proxy."""
+        """Reads ranges, keys, conditions and SQL, and by the command through the proxy."""
         expected = self.models[pool].content(name)
         view = lake.pool(pool).at(name)
         low, high = span(self.chance)
@@ -98,7 +99,8 @@ class Readers:
         self.same(pool, f"{name} by the command", content_of(self.scan(pool, name)), expected)
 
     def read_back(self, opened: Pool, pool: str) -> None:
-        """An older version holds what it held, less what was erased, or it says that it is gone."""
+        """Checks that an older version holds what it held, except what was erased, or that the lake says that it
+        is gone."""
         model = self.models[pool]
         version = self.chance.choice(list(model.versions))
         try:
@@ -112,7 +114,7 @@ class Readers:
             self.same(pool, f"version {version}", found, model.without_erased(model.versions[version]))
 
     def same(self, pool: str, what: str, found: Content, expected: Content) -> None:
-        """Raises AssertionError if they differ, with what is missing and what is too much."""
+        """Raises AssertionError if they differ; the message shows what is missing and what is too much."""
         self.report.compared += 1
         assert found == expected, (
             f"{pool} {what}: missing {dict(expected - found)}, too much {dict(found - expected)}"

@@ -1,4 +1,4 @@
-"""A drill from its begin to its end, on a server that LAKE_S3 names."""
+"""Runs a whole drill on the server that LAKE_S3 names."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.support.servers.proxy import Proxy
 from tests.support.servers.s3 import REGION, options_of_environment
 
 AT_MOST = 4
-"""Rounds for each kill that is asked for, at most."""
+"""The most rounds for each kill that is asked for."""
 SETTINGS = ("lease.ttl=2s", "lease.after=1s", "vacuum.grace=1s", "history.keep=1h", "compact.depth=3")
 
 
 def environment(url: str) -> dict[str, str]:
-    """How a command reaches the server at this address."""
+    """Returns the environment in which a command reaches the server at this address."""
     options = options_of_environment()
     return {
         "AWS_ENDPOINT_URL": url,
@@ -37,7 +37,8 @@ def environment(url: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _set(environ: dict[str, str]) -> Iterator[None]:
-    """With these variables, and with clients of S3 that were made of them alone."""
+    """Sets these variables while the block runs, and makes clients of S3 anew, so that they use these variables
+    alone."""
     before = {name: os.environ.get(name) for name in environ}
     os.environ.update(environ)
     S3FileSystem.clear_instance_cache()
@@ -50,7 +51,8 @@ def _set(environ: dict[str, str]) -> Iterator[None]:
 
 
 def drilled(uri: str, *, kills: int, seed: int, share: float) -> str:
-    """What happened.  Raises AssertionError if the lake differs from the model, or a command does not end."""
+    """Runs a drill. Returns what happened. Raises AssertionError if the lake differs from the model, or a command
+    does not end."""
     server = options_of_environment()["client_kwargs"]["endpoint_url"]
     chance = random.Random(seed)
     with Proxy(server) as proxy, tempfile.TemporaryDirectory() as folder, _set(environment(server)):

@@ -1,4 +1,5 @@
-"""A store in trouble: a proxy loses answers and requests at random, and kills a client in the middle of one."""
+"""Makes trouble for clients of a store: a proxy loses answers and requests at random, and kills a client in the
+middle of a request."""
 
 from __future__ import annotations
 
@@ -23,10 +24,11 @@ INTERNAL = Answer(
 
 
 class Trouble:
-    """What the proxy does to a share of all requests; the rest passes through.
+    """What the proxy does to a share of all requests; it passes the others on.
 
-    `kill_at(number, kill, phase)` kills a client at one of its next requests, or of its next writes: `before` the
-    server hears of it, `after` the server did it, or `late`: the server hears of it once the client is gone.
+    `kill_at(number, kill, phase)` kills a client at one of its next requests, or of its next writes: `before`
+    the server gets it, `after` the server has answered it, or `late`: the server gets it once the client is
+    gone.
     """
 
     def __init__(self, chance: random.Random, *, share: float) -> None:
@@ -44,13 +46,13 @@ class Trouble:
             self._left, self._kill, self._phase, self._only_writes = number, kill, phase, only_writes
 
     def forget_kill(self) -> bool:
-        """No kill any more; whether one is still to come."""
+        """Drops the kill that was asked for. Returns whether it had not happened yet."""
         with self._guard:
             waits, self._left = self._left > 0, 0
             return waits
 
     def wait_until_idle(self, seconds: float = 60.0) -> None:
-        """Every request that was sent has reached the server, and was done or not."""
+        """Waits until every request that was sent has reached the server, and was done or refused."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             with self._guard:
@@ -111,7 +113,7 @@ class Trouble:
         raise AssertionError(deed)
 
     def _later(self, request: Request, forward: Forward, seconds: float) -> None:
-        """The server hears of the request when nobody waits for its answer any more."""
+        """Passes the request on to the server when nobody waits for its answer any more."""
         with self._guard:
             self._underway += 1
 
@@ -127,5 +129,5 @@ class Trouble:
 
 
 def troubled(proxy: Proxy, trouble: Trouble) -> None:
-    """From now on the proxy does what the trouble says."""
+    """Makes the proxy do from now on what the trouble says."""
     proxy.on(everything, trouble, times=ALWAYS)
