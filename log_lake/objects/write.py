@@ -136,7 +136,8 @@ def sorted_table(tables: list[pa.Table], key: PoolKey, rule: Rule) -> pa.Table:
         del table, order
         ordered = []
         while columns:
-            ordered.append(pc.take(columns.pop(), places, boundscheck=False))
+            column = columns.pop().combine_chunks()  # `take` would do it, and keep the chunks meanwhile
+            ordered.append(pc.take(column, places, boundscheck=False))
         table = pa.table(ordered, schema=schema)
     return combine(table, key, rule)
 

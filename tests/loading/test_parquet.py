@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import tracemalloc
+from pathlib import Path
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from log_lake.loading.block import Reading
-from log_lake.loading.formats.parquet import read_parquet, row_group_sizes
+from log_lake.loading.formats.parquet import AT_ONCE_BYTES, BATCH_BYTES, read_parquet, row_group_sizes
+from tests.support.arrow_memory import measured_memory
 from tests.support.command import Command
 from tests.support.files import parquet
 
@@ -114,3 +118,26 @@ def test_a_declared_decimal_takes_the_integers_that_it_holds_and_names_one_that_
     assert lake.scan("p") == [{"k": 1, "x": 7}] * 3
     wrong = parquet(pa.table({"k": [1, 2], "x": [1, 123456789]}))
     assert "'123456789' is not a decimal(10,2)" in lake.refuses_records("p", wrong, "wrong.parquet")
+
+
+@pytest.mark.parametrize("place", ["local", "server"])
+def test_long_values_are_read_in_bounded_memory_however_long_the_file_is(tmp_path: Path, place: str) -> None:
+    path = f"{tmp_path}/long.parquet" if place == "local" else "memory://long/long.parquet"
+    table = pa.table({"s": [b"%d" % number * 50_000 for number in range(100)]})  # 10 MB
+    with (
+        fsspec.open(path, "wb") as file,
+        pq.ParquetWriter(file, table.schema, use_dictionary=False, compression="none") as writer,
+    ):
+        for _ in range(12):
+            writer.write_table(table)
+    tracemalloc.start()
+    try:
+        with measured_memory() as pool:
+            rows = sum(block.table.num_rows for block in read_parquet(Reading(path, path=path)))
+            arrow = pool.max_memory()
+        _, fetched = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert rows == 1_200
+    assert arrow < 4 * BATCH_BYTES, arrow
+    assert fetched < 2 * AT_ONCE_BYTES, fetched

@@ -46,7 +46,7 @@ class Int96:
         """Fields of the file that may have them; those of others are read as they are."""
         if not self.names:
             return
-        as_bytes = pq.ParquetFile(source, metadata=bytes_metadata(source))
+        as_bytes = pq.ParquetFile(source, metadata=bytes_metadata(source), pre_buffer=False)
         self._batches: Iterator[pa.RecordBatch] = as_bytes.iter_batches(
             batch_size=batch_rows, row_groups=row_groups, columns=list(self.names)
         )

@@ -30,6 +30,17 @@ from log_lake.objects.column_chunks import check_column_chunks
 from log_lake.objects.containers.parquet_rows import rows_at_once, text_bytes
 
 BATCH_ROWS = 131_072
+BATCH_BYTES = 16 << 20
+"""The most records of a block, and about how many decoded bytes a block has."""
+
+BUFFER_BYTES = 1 << 20
+"""The bytes of a column chunk of a local file that are read at once."""
+
+AT_ONCE_BYTES = 32 << 20
+"""Row groups of a file on a server are fetched together while they have no more stored bytes than this.
+
+Arrow keeps all bytes that it fetches ahead until it has decoded the last of them.
+"""
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 """The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
@@ -81,11 +92,44 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
 def batches(
     parquet: pq.ParquetFile, source: pa.NativeFile, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the records of row groups.  Neighbours that allow the same batch size are read as one."""
-    most = batch_rows(parquet.schema_arrow, BATCH_ROWS)
-    sized = [(rows_at_once(text_bytes(parquet.metadata, source, group), most), group) for group in groups]
-    for rows, run in groupby(sized, key=lambda one: one[0]):
-        yield from parquet.iter_batches(batch_size=rows, row_groups=[group for _, group in run])
+    """Yields the records of row groups, in batches of about BATCH_BYTES.
+
+    Neighbouring row groups that allow the same batch size are read as one, up to AT_ONCE_BYTES.
+    """
+    footer, most = parquet.metadata, batch_rows(parquet.schema_arrow, BATCH_ROWS)
+    sized = [(_rows_of_group(footer, source, group, most), group) for group in groups]
+    for rows, alike in groupby(sized, key=lambda one: one[0]):
+        for run in _runs(footer, [group for _, group in alike]):
+            yield from parquet.iter_batches(batch_size=rows, row_groups=run)
+
+
+def _runs(footer: pq.FileMetaData, groups: Sequence[int]) -> Iterator[list[int]]:
+    """Yields the row groups in runs of at most AT_ONCE_BYTES stored bytes, and of at least one group."""
+    run: list[int] = []
+    size = 0
+    for group in groups:
+        row_group = footer.row_group(group)
+        stored = sum(row_group.column(at).total_compressed_size for at in range(row_group.num_columns))
+        if run and size + stored > AT_ONCE_BYTES:
+            yield run
+            run, size = [], 0
+        run.append(group)
+        size += stored
+    if run:
+        yield run
+
+
+def _rows_of_group(footer: pq.FileMetaData, source: pa.NativeFile, group: int, most: int) -> int:
+    """Returns how many records of a row group to decode at once, at `most`: a power of two, so that neighbours
+    are alike.
+
+    A record counts as long as its longest texts in dictionaries, or as the footer says of an average one.
+    """
+    row_group = footer.row_group(group)
+    average = row_group.total_byte_size // max(1, row_group.num_rows)
+    record = max(text_bytes(footer, source, group), average)
+    rows = rows_at_once(record, most, batch_bytes=BATCH_BYTES)
+    return rows if rows == most else 1 << (rows.bit_length() - 1)
 
 
 @contextmanager
@@ -93,7 +137,13 @@ def _opened(reading: Reading, row_groups: list[int] | None = None) -> Iterator[_
     with open_seekable(reading) as file:
         with _naming(reading):
             source = pa.PythonFile(file, mode="r")
-            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            is_local = "://" not in (reading.path or reading.file)
+            parquet = pq.ParquetFile(
+                source,
+                page_checksum_verification=True,
+                pre_buffer=not is_local,
+                buffer_size=BUFFER_BYTES if is_local else 0,
+            )
             chosen = list(range(parquet.num_row_groups)) if row_groups is None else row_groups
             schema, records = parquet.schema_arrow, parquet.metadata.num_rows
             check_column_chunks(parquet.metadata, size=source.size())

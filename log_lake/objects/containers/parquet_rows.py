@@ -43,7 +43,9 @@ def text_bytes(
     if not texts or row_group.num_rows <= 1:
         return fixed
     paths = [schema.column(at).path for at in texts]  # a chunk's own path may be damaged
-    file = pq.ParquetFile(source, metadata=footer, read_dictionary=paths, buffer_size=1 << 16)
+    file = pq.ParquetFile(  # not pre-buffered: only the first pages are read
+        source, metadata=footer, read_dictionary=paths, pre_buffer=False, buffer_size=1 << 16
+    )
     batches = file.iter_batches(batch_size=1, row_groups=[group], columns=paths, use_threads=False)
     first = next(batches, None)
     if first is None:
@@ -52,10 +54,10 @@ def text_bytes(
     return fixed + repeats * sum(_longest(values) for values in first.columns)
 
 
-def rows_at_once(record: int, most: int) -> int:
-    """Returns how many records with `record` bytes of texts to decode at once, at `most`, so that a batch is
-    bounded."""
-    return max(1, min(most, BATCH_BYTES // max(1, record)))
+def rows_at_once(record: int, most: int, *, batch_bytes: int = BATCH_BYTES) -> int:
+    """Returns how many records with `record` bytes of texts to decode at once, at `most`, so that a batch has at
+    most `batch_bytes`."""
+    return max(1, min(most, batch_bytes // max(1, record)))
 
 
 def keys_of(batches: Iterable[pa.RecordBatch], *, what: str) -> pa.Table:

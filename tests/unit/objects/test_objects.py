@@ -16,6 +16,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, encode_value
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Column
+from lake_core.schemas import APPEND
 from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
 from log_lake.objects import metadata, read
@@ -24,8 +25,9 @@ from log_lake.objects.metadata import SAMPLES, ObjectMetadata, Sample
 from log_lake.objects.normalize import normalized
 from log_lake.objects.read import DataObject
 from log_lake.objects.statistics import LONGEST_BOUND, column_statistics
-from log_lake.objects.write import WrittenObject, write_object
+from log_lake.objects.write import WrittenObject, sorted_table, write_object
 from log_lake.stores.memory import MemoryStore
+from tests.support.arrow_memory import measured_memory
 from tests.support.changed_objects import with_text
 from tests.support.records import ORIGIN, an_id
 from tests.support.stores import ScriptedStore
@@ -439,3 +441,13 @@ def test_an_inlined_object_with_a_text_that_is_not_utf_8_is_corrupt(columns: lis
         pytest.raises(Corrupt, match="Invalid UTF8"),
     ):
         list(inlined.batches(KeyRange(), key=KEY, columns=columns))
+
+
+def test_sorting_holds_the_records_about_twice() -> None:
+    with measured_memory() as pool:
+        tables = [pa.table({"k": [at % 97], "s": ["x" * 40_000]}) for at in range(400)]
+        size = sum(table.nbytes for table in tables)  # 16 MB in many chunks
+        keys = sorted_table(tables, KEY, APPEND)["k"].to_pylist()
+        most = pool.max_memory()
+    assert keys == sorted(at % 97 for at in range(400))
+    assert most < 2.3 * size, most

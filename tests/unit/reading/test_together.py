@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.passes import groups
 from log_lake.reading.merge.together import small_clusters_joined
 from log_lake.stores.memory import MemoryStore
+from tests.support.arrow_memory import measured_memory
 from tests.support.pools import a_pool, compact_all
 from tests.support.stores import ScriptedStore
 
@@ -108,18 +107,6 @@ def test_a_field_of_json_keeps_its_mark_when_its_file_is_decoded_as_a_whole() ->
     pool = a_pool(pa.table({"k": [1], "x": ["text"]}), pa.table({"k": [2], "x": [[1, 2]]}))
     compact_all(pool)
     assert [keys["k"].to_pylist() for keys in pool.at().scan(where="x = 'text'")] == [[1]]
-
-
-@contextmanager
-def measured_memory() -> Iterator[pa.MemoryPool]:
-    """A pool that measures what Arrow allocates in this context."""
-    before = pa.default_memory_pool()
-    pool = pa.proxy_memory_pool(before)
-    pa.set_memory_pool(pool)
-    try:
-        yield pool
-    finally:
-        pa.set_memory_pool(before)
 
 
 def pool_of_long_texts(loads: int, limits: ScanLimits) -> Pool:
