@@ -111,20 +111,27 @@ def test_an_offset_is_a_zone_and_an_unknown_zone_is_refused(lake: Command) -> No
 
 
 def test_avro_of_the_legacy_mode_has_the_dates_that_spark_reads(lake: Command) -> None:
+    date = {"type": "int", "logicalType": "date"}
+    time = {"type": "long", "logicalType": "timestamp-micros"}
     schema = fastavro.parse_schema(
         {
             "type": "record",
             "name": "r",
             "fields": [
                 {"name": "k", "type": "long"},
-                {"name": "d", "type": {"type": "int", "logicalType": "date"}},
-                {"name": "t", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+                {"name": "d", "type": date},
+                {"name": "t", "type": time},
+                {"name": "either", "type": ["string", date]},
+                {"name": "each", "type": {"type": "map", "values": ["string", time]}},
             ],
         }
     )
-    records = [{"k": k, "d": DAYS[k], "t": MICROS[k]} for k in range(5)]
+    records = [
+        {"k": k, "d": DAYS[k], "t": MICROS[k], "either": DAYS[k], "each": {"a": MICROS[k]}} for k in range(5)
+    ]
     sink = io.BytesIO()
     fastavro.writer(sink, schema, records, metadata=LEGACY)
     lake.pool("p")
     lake.load_records("p", sink.getvalue(), "a.avro")
-    assert [(r["d"], r["t"]) for r in lake.scan("p")] == list(zip(DATES[:5], TIMES[:5], strict=True))
+    shown = [(r["d"], r["t"], r["either"], r["each"]["a"]) for r in lake.scan("p")]
+    assert shown == list(zip(DATES[:5], TIMES[:5], DATES[:5], TIMES[:5], strict=True))

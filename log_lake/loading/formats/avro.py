@@ -40,7 +40,8 @@ def read_avro(reading: Reading) -> Iterator[Block]:
     with open_unpacked(reading) as file:
         with _naming(reading):
             container = open_container(file)
-            types = Types()
+            calendar = Calendar.of_spark({name.encode(): value for name, value in container.metadata.items()})
+            types = Types(calendar)
             forms = types.alternatives(container.schema)
             wire = [types.wrapped(form, number) for number, form in enumerate(forms)]
             blocks = fastavro.block_reader(
@@ -49,7 +50,6 @@ def read_avro(reading: Reading) -> Iterator[Block]:
                 ),
                 handle_unicode_errors="surrogateescape",
             )
-            calendar = Calendar.of_spark({name.encode(): value for name, value in container.metadata.items()})
         rows = _Rows(reading, forms, calendar)
         batches = _batches(blocks, rows.most, reading.block_bytes)
         first = 1

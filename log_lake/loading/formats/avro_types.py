@@ -42,6 +42,7 @@ from lake_core.keys.encoding import (
 from lake_core.schemas.limits import MAX_COLUMNS, MAX_NESTING, too_deep, too_wide
 from lake_core.values.types import json_field
 from log_lake.loading.formats.avro_container import read_big_decimal
+from log_lake.loading.formats.calendars import Calendar
 from log_lake.texts.typed_json import text_of
 from log_lake.texts.value import DATE_FAULT, TIME_FAULT, TIMESTAMP_FAULT, NotReadable, read_string
 
@@ -87,8 +88,12 @@ def _same(value: Any) -> Any:
 
 @dataclass
 class Types:
-    """The forms of one file's types; raises Unsupported for a schema that the lake cannot read."""
+    """The forms of one file's types; raises Unsupported for a schema that the lake cannot read.
 
+    `calendar` is that of the file.  Only values that become JSON are converted here; `avro` converts columns.
+    """
+
+    calendar: Calendar = field(default_factory=Calendar)
     _named: dict[str, Form | None] = field(default_factory=dict)
     _names: int = 0
 
@@ -119,8 +124,11 @@ class Types:
                 return _array_of_nothing(item, name) if item.is_empty else _array(item)
             case "map":
                 return self._map(self.form(schema["values"], space, depth + 1, name))
-        form = self.form(kind, space, depth, name)
-        return _logical(schema, form, kind, name)
+        form = _logical(schema, self.form(kind, space, depth, name), kind, name)
+        if not self.calendar.is_hybrid or not pa.types.is_temporal(form.kind.type):
+            return form
+        plain, arrow = form.plain, form.kind.type
+        return replace(form, plain=lambda value: plain(self.calendar.number(value, arrow)))
 
     def _new_name(self) -> str:
         self._names += 1

@@ -92,6 +92,17 @@ class Calendar:
             table = table.set_column(at, changed, array)
         return table
 
+    def number(self, value: int, kind: pa.DataType) -> int:
+        """Returns the stored number of one date or timestamp with a zone, converted; that of another type
+        unchanged."""
+        if pa.types.is_date32(kind) and self.dates:
+            return value + int(_shifts_of(np.array([value]))[0])
+        if pa.types.is_timestamp(kind) and kind.tz and self.times:
+            ticks = TICKS[kind.unit]
+            whole = value // ticks
+            return value + (int(self.seconds(np.array([whole]))[0]) - whole) * ticks
+        return value
+
     def changed(self, array: pa.Array, field: pa.Field, _: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
         """Returns a converted date or timestamp with a zone, in the form that `rebuilt` expects; None for other
         types."""
