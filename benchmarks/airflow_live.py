@@ -54,8 +54,8 @@ def batches(services: Services, path: str, landing: str) -> Iterator[Measure]:
 
 
 def _measure(name: str, tries: list[tuple[float, float]], *, begins: bool = False) -> Measure:
-    """The median of the warm tries, that is, of all but the first. A try has its seconds, and those spent in the
-    tasks."""
+    """Returns the median of the warm tries: of all except the first. A try has its seconds, and the seconds that
+    its tasks took."""
     warm = sorted(tries[1:])
     seconds, in_tasks = warm[len(warm) // 2]
     said = ", ".join(f"{one:.1f}" for one, _ in tries)
@@ -97,7 +97,7 @@ def finished(services: Services, dag: str, conf: dict[str, Any]) -> tuple[float,
 
 
 def _by_hand(lake: Any, folder: Path) -> Measure:
-    """The files of the last batch, loaded by a call of Python in this process."""
+    """Loads the files of the last batch by a call of Python in this process."""
     lake.create_pool("by_hand", key="k")
     begun = time.perf_counter()
     lake.pool("by_hand").branch().load([str(file) for file in sorted(folder.glob(f"{BATCHES - 1}-*"))])
@@ -105,7 +105,7 @@ def _by_hand(lake: Any, folder: Path) -> Measure:
 
 
 def interval(services: Services) -> Iterator[Measure]:
-    """A run of the intervals agent for a day, over pools without intervals; by a backfill."""
+    """Runs the intervals agent for a day, by a backfill, over pools without intervals."""
     dag = "lake_intervals"
     services.api.wait_for_dag(dag)
     services.api.set_paused(dag, False)

@@ -25,7 +25,7 @@ from local.services import ROOT
 
 POOLS = 1_000
 DEEP = 10
-"""Loads of a pool that has work. They overlap more deeply than `compact.depth` allows."""
+"""How many loads a pool gets that has work. More of their objects overlap than `compact.depth` allows."""
 AGENTS = ("ingest", "compact", "checkpoint", "tombstones", "retention", "erasure")
 """The agents that run without an interval of time; `airflow_live` runs the intervals agent."""
 TRIES = 10
@@ -53,7 +53,7 @@ with DAG("bench_empty", schedule=None, start_date=None) as dag:
 
 
 def put_dags(folder: Path, *, found: str = "[]") -> Path:
-    """A DAGs folder: the bundled DAGs, and `bench_empty`, whose first task returns `found`."""
+    """Makes a DAGs folder with the bundled DAGs and `bench_empty`, whose first task returns `found`."""
     folder.mkdir(parents=True)
     for file in (ROOT / "dags").glob("*.py"):
         (folder / file.name).write_bytes(file.read_bytes())
@@ -83,7 +83,7 @@ def build_idle(path: str, landing: str) -> dict[str, Any]:
 
 
 def build_work(path: str, landing: str) -> dict[str, Any]:
-    """A thousand pools in each of which every agent has work."""
+    """Makes a thousand pools, in each of which every agent has work."""
     import pyarrow as pa
 
     from log_lake.lake import Lake
@@ -104,7 +104,7 @@ def build_work(path: str, landing: str) -> dict[str, Any]:
 
 @contextmanager
 def _dags(home: str, lake: str) -> Iterator[Callable[[str], Any]]:
-    """Gives a function that returns the DAG of an id, in an Airflow with a new database in `home`."""
+    """Returns a function that returns the DAG with an id, in an Airflow with a new database in `home`."""
     os.environ |= {
         "AIRFLOW_HOME": home,
         "AIRFLOW__CORE__DAGS_FOLDER": str(put_dags(Path(home, "dags"))),

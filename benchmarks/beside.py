@@ -29,7 +29,7 @@ ROLES = ("append", "append", "delete", "compact")
 PAUSE = {"append": 0.0, "delete": 0.1, "compact": 1.0}
 KEYS = 10**9
 DELETED = KEYS // 10
-"""Keys that deletes may concern are below this one."""
+"""Deletes concern only keys below this one."""
 
 
 def beside(peer: str) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def beside(peer: str) -> dict[str, Any]:
 def _act(
     role: str, peer: str, path: str, seed: int, ready: Barrier, answers: Queue[tuple[str, int, int, int]]
 ) -> None:
-    """Runs one actor. It answers how often it succeeded and failed, and how many records it wrote that no delete
-    may remove."""
+    """Runs one actor. Returns how often it succeeded and failed, and how many records it wrote that no delete may
+    remove."""
     table, chance = PEERS[peer](), random.Random(seed)
     table.open(path)
     mine = records(seed)
@@ -96,7 +96,7 @@ def _outside(table: pa.Table) -> int:
 
 
 def measures() -> Iterator[Measure]:
-    """Ours, then the others."""
+    """Yields the lake's lines first, then those of the peers."""
     install()
     for peer in TOGETHER:
         yield run(peer, "benchmarks.beside:beside", peer)

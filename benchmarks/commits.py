@@ -26,15 +26,15 @@ from benchmarks.peers import FOLDER, PEERS, install
 APPENDS = 500
 SECONDS = 20.0
 SECONDS_ON_CEPH = 90.0
-"""Seconds of a run on Ceph. A transaction takes some tenths of a second there, and many processes begin
-slowly."""
+"""The seconds of a run on Ceph. A transaction takes some tenths of a second there, and starting many processes
+takes long."""
 ALONE = ("lake", "lake, no syncs", "lance", "deltalake", "floor: files, no table")
-"""What is measured with one writer. Neither lance nor deltalake syncs what it writes (strace shows no fsync), so
-compare them with the second."""
+"""The tables that are measured with one writer. lance and deltalake do not sync what they write (strace shows no
+fsync), so compare them with the lake without syncs."""
 TOGETHER = ("lake", "lance", "deltalake")
 CROWD = ("lake", "lake, one at a time")
 READY = 600.0
-"""Seconds for which processes wait until the slowest of them has started."""
+"""How many seconds the processes wait until the slowest of them has started."""
 
 
 def records(seed: int) -> pa.Table:
@@ -54,7 +54,7 @@ def _place() -> str:
 
 
 def alone(peer: str, appends: str) -> dict[str, Any]:
-    """One writer, one open table."""
+    """Measures one writer that holds one open table."""
     sys.path.append(str(FOLDER))
     tables = [records(seed) for seed in range(10)]
     table = PEERS[peer]()
@@ -105,7 +105,7 @@ def together(peer: str, processes: str, uri: str = "") -> dict[str, Any]:
 def _append(
     peer: str, path: str, seed: int, seconds: float, ready: Barrier, answers: Queue[tuple[int, int]]
 ) -> None:
-    """Appends for `seconds`. Appends that are acknowledged later do not count."""
+    """Appends for `seconds`. An append that is acknowledged after that does not count."""
     table = PEERS[peer]()
     table.open(path)
     mine = records(seed)
@@ -123,7 +123,7 @@ def _append(
 
 
 def measures() -> Iterator[Measure]:
-    """`records` are appends here."""
+    """Yields the lines of both parts. The column `records` counts appends here."""
     import pytest  # these two here: each of the many processes imports this module
 
     from tests.support.servers.on_ceph import lake_on_ceph

@@ -28,7 +28,7 @@ def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
 
 
 def files(path: str) -> list[str]:
-    """The pool's objects, in order of the key."""
+    """Returns the paths of the pool's objects, in order of the key."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
@@ -44,7 +44,7 @@ def tables(path: str) -> Iterator[pa.Table]:
 
 
 def lance_table(path: str, name: str) -> Any:
-    """A dataset of the same records, a fragment for each object."""
+    """Makes a lance data set of the same records, with one fragment for each object."""
     import lance
 
     target = data.fresh(name)
@@ -54,7 +54,7 @@ def lance_table(path: str, name: str) -> Any:
 
 
 def delta_table(path: str, name: str) -> Any:
-    """A table of the same records, a file for each object."""
+    """Makes a Delta table of the same records, with one file for each object."""
     import deltalake
 
     target = data.fresh(name)

@@ -65,7 +65,7 @@ def lake_on_spark(source: str) -> dict[str, Any]:
 
 
 def lake_here(source: str) -> dict[str, Any]:
-    """`lake compact`: one process, one piece after another."""
+    """Runs `lake compact` in one process, one piece after another."""
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
 
@@ -139,7 +139,7 @@ def duckdb_copy(source: str) -> dict[str, Any]:
 
 
 def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
-    """All columns, in key order."""
+    """Scans all columns in key order."""
     from log_lake.lake import Lake
     from log_lake.rewriting.compaction import compact
 
@@ -154,7 +154,7 @@ def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
 
 
 def files_read(path: str) -> dict[str, Any]:
-    """The pool's newest files, one after another, by pyarrow, without any lake."""
+    """Reads the pool's newest files one after another by pyarrow, without the lake."""
     import pyarrow.parquet as pq
 
     from log_lake.lake import Lake
@@ -208,7 +208,7 @@ def _copy_one(file: str, target: str) -> int:
 
 
 def measures() -> Iterator[Measure]:
-    """Compactions first, then scans."""
+    """Yields the lines of compactions first, then those of scans."""
     big, small, parts = (data.fresh(f"compaction-{name}") for name in ("12m", "1m", "64"))
     run("load", "benchmarks.compaction:load", "2", big, str(RUNS))
     run("load", "benchmarks.compaction:load", "0.2", small, str(RUNS))

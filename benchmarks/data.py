@@ -18,7 +18,8 @@ PARTS = 8
 
 
 def lineitem(scale: float = 2.0) -> list[str]:
-    """Files of about six million records per scale, in order of l_orderkey; Parquet."""
+    """Returns the Parquet files of lineitem, in order of l_orderkey: about six million records per unit of
+    scale."""
     folder = FOLDER / f"lineitem-{scale:g}"
     done = folder / "done"
     if not done.exists():
@@ -31,7 +32,8 @@ def lineitem(scale: float = 2.0) -> list[str]:
 
 
 def zeek() -> list[str]:
-    """The Zeek logs that lie beside the project, or in $ZEEK; an empty list if there are none."""
+    """Returns the files of the Zeek logs, from $ZEEK or from beside the project; an empty list if there are
+    none."""
     folder = Path(os.environ.get("ZEEK", ZEEK))
     return sorted(str(p) for p in folder.glob("*.ndjson.gz")) if folder.is_dir() else []
 
@@ -53,5 +55,6 @@ def copied(source: str, name: str) -> str:
 
 
 def clear() -> None:
-    """Removes what benchmarks have made (twelve million records are written several times); inputs stay."""
+    """Deletes what benchmarks have made, because they write twelve million records several times. The inputs
+    stay."""
     shutil.rmtree(_MADE, ignore_errors=True)

@@ -16,9 +16,9 @@ from benchmarks.measure import Measure, run, timed
 from benchmarks.peers import FOLDER, install
 
 RANGE = (100_000, 104_000)
-"""Of 400,000 parts: 1% of the records."""
+"""A range of parts: 1% of the 400,000."""
 CONDITION = "l_suppkey <= 200"
-"""Of 20,000 suppliers."""
+"""A condition on suppliers that selects 1% of the 20,000."""
 
 
 def delete(path: str, what: str) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def delete(path: str, what: str) -> dict[str, Any]:
 
 
 def scan(path: str, what: str) -> dict[str, Any]:
-    """Scans everything. `what` was done before: nothing, one delete, a hundred deletes of about 1% together, or an
-    upsert."""
+    """Scans everything. `what` names what was done to the pool before: nothing, one delete, a hundred deletes of
+    about 1% together, or an upsert."""
     from log_lake.lake import Lake
 
     lake = Lake.open(data.copied(path, "deletes-work"))
@@ -68,7 +68,7 @@ def scan(path: str, what: str) -> dict[str, Any]:
 
 
 def upsert(path: str) -> dict[str, Any]:
-    """Every hundredth record again, with another value."""
+    """Loads every hundredth record again, with another value."""
     from log_lake.lake import Lake
 
     pool = Lake.open(data.copied(path, "deletes-work")).pool("lineitem")
@@ -100,7 +100,7 @@ def apply(path: str, what: str) -> dict[str, Any]:
 
 
 def peer(name: str, path: str, what: str) -> dict[str, Any]:
-    """The same delete by another format, its table open."""
+    """Makes the same delete by another format, whose table is open."""
     sys.path.append(str(FOLDER))
     where = f"l_partkey >= {RANGE[0]} and l_partkey < {RANGE[1]}" if what == "range" else CONDITION
     table, count = _peer(name, path)
@@ -120,7 +120,7 @@ def _peer(name: str, path: str) -> tuple[Any, Callable[[], int]]:
 
 
 def peer_upsert(name: str, path: str) -> dict[str, Any]:
-    """The same upsert by another format; the note says what its scan costs before and afterwards."""
+    """Makes the same upsert by another format. The note says how long its scan takes before and after."""
     sys.path.append(str(FOLDER))
     table, _ = _peer(name, path)
     new, keys = _upserts(path), KEY.split(",")
@@ -152,7 +152,7 @@ def _read(batches: Any) -> float:
 
 
 def _upserts(path: str) -> Any:
-    """Every hundredth of the pool's records, changed."""
+    """Returns every hundredth of the pool's records, with another value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -167,7 +167,8 @@ def _milliseconds(answer: dict[str, Any]) -> str:
 
 
 def measures() -> Iterator[Measure]:
-    """Deletes beside peers, then scans (to the first of them), then upserts."""
+    """Yields the deletes of the lake and of peers, then scans, whose ratios are to the first of them, then
+    upserts."""
     install()
     module = "benchmarks.deletes:"
     append, upserts = data.fresh("deletes-append"), data.fresh("deletes-upsert")

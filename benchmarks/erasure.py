@@ -24,11 +24,11 @@ from benchmarks.peers import FOLDER, install
 
 OBJECTS = "320"
 KEYS = 5
-"""Keys that are erased, one after another; the line gives the median."""
+"""How many keys are erased, one after another; the line gives the median."""
 
 
 def floor(path: str) -> dict[str, Any]:
-    """The bytes of the object that holds the key, read and written once."""
+    """Reads and writes once the bytes of the object that holds the key."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
@@ -73,7 +73,7 @@ def erase_keys(path: str, until: str) -> dict[str, Any]:
 
 
 def check(path: str) -> dict[str, Any]:
-    """The check of the receipt of an erasure."""
+    """Checks the receipt of an erasure."""
     from log_lake.erasure.run import erase
     from log_lake.erasure.verify import verify
     from log_lake.lake import Lake
@@ -89,7 +89,7 @@ def check(path: str) -> dict[str, Any]:
 
 
 def peer(path: str) -> dict[str, Any]:
-    """A key of the same records deleted from a Delta table, and its old files deleted."""
+    """Deletes a key of the same records from a Delta table, and deletes the table's old files."""
     from lake_core.keys import PoolKey
     from lake_core.keys.encoding import decode_key
     from log_lake.lake import Lake
@@ -116,7 +116,7 @@ class _Steps(logging.Handler):
         self.begun.append((time.perf_counter(), record.getMessage()))
 
     def time(self, words: str) -> float:
-        """When the first step whose log has the words began."""
+        """When the first step whose log line has these words began."""
         return next(at for at, text in self.begun if words in text)
 
 
@@ -136,7 +136,7 @@ def _chosen(view: Any) -> list[tuple[Any, Any]]:
 
 
 def clean(path: str) -> dict[str, Any]:
-    """Delete the objects of the loads, which the compaction replaced."""
+    """Deletes the objects of the loads, which the compaction has replaced."""
     from log_lake.lake import Lake
     from log_lake.vacuum.execute import vacuum
 
@@ -146,7 +146,7 @@ def clean(path: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """The floor first, then the erasure, the check and a peer."""
+    """Yields the floor first, then the erasure, the check of its receipt, and a peer."""
     install()
     module, path = "benchmarks.erasure:", data.fresh("erasure-pool")
     run("make", "benchmarks.compacted:make", path, "append", OBJECTS)

@@ -37,7 +37,7 @@ first ones."""
 
 
 def files() -> dict[str, str]:
-    """The files by format, made anew."""
+    """Makes the files anew, and returns them by format."""
     import duckdb
 
     folder = Path(data.fresh("files"))
@@ -80,7 +80,8 @@ def duckdb_load(file: str, looks_at_all: str = "") -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """DuckDB and the lake by turns. Ratios are to the line before, so read each format as a pair."""
+    """Yields lines of DuckDB and of the lake by turns. Each ratio is to the line before, so read the two lines of
+    a format together."""
     made = files()
     for format in FORMATS:
         yield run(f"duckdb, {format}", "benchmarks.files:duckdb_load", made[format], times=3)

@@ -35,7 +35,7 @@ MARCH = ("2014-03-01T00:00:00Z", "2014-04-01T00:00:00Z")
 
 
 def year_of_flights() -> pa.Table:
-    """The flights of 2013, in order of time."""
+    """Returns the flights of 2013, in order of time."""
     text = pyarrow.csv.read_csv(
         io.BytesIO(flights.read_flights()),
         convert_options=pyarrow.csv.ConvertOptions(
@@ -46,7 +46,8 @@ def year_of_flights() -> pa.Table:
 
 
 def make_files(folder: Path) -> list[Path]:
-    """The files, each with the flights of some days; in the order in which they arrive, every 17th too late."""
+    """Makes the files, each with the flights of some days. Returns them in the order in which they arrive; every
+    17th arrives too late."""
     folder.mkdir(parents=True)
     year, made = year_of_flights(), list[Path]()
     each = RECORDS // FILES
@@ -63,7 +64,7 @@ def make_files(folder: Path) -> list[Path]:
 
 
 def _shifted(part: pa.Table, years: int) -> pa.Table:
-    """The flights, `years` years of 365 days later, so that no day of March is doubled."""
+    """Returns the flights `years` years of 365 days later, so that no day of March is doubled."""
     time = pc.add(part["time_hour"], pa.scalar(years * 365 * 86_400, pa.duration("s")))
     part = part.set_column(part.schema.get_field_index("time_hour"), "time_hour", time)
     year = pc.year(time)
@@ -71,7 +72,8 @@ def _shifted(part: pa.Table, years: int) -> pa.Table:
 
 
 def measures() -> Iterator[Measure]:
-    """The seconds go from the request for a run to its end, so they include Airflow's own share."""
+    """Yields a line for each step. Its seconds go from the request for a run to the run's end, so they include
+    Airflow's own share."""
     from log_lake.lake import Lake
 
     path, landing = data.fresh("flights"), Path(data.fresh("flights-landing"))
@@ -137,7 +139,7 @@ def _moment(text: str) -> float:
 
 
 def take_picture(lake: str, file: Path) -> None:
-    """The geometry of the pool in the web view in Airflow."""
+    """Saves a picture of the geometry of the pool, as the web view in Airflow draws it."""
     import json
 
     from tests.support.servers.airflow_api import api_server

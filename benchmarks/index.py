@@ -17,7 +17,7 @@ HERE = "benchmarks.index"
 
 
 def ask(path: str, sql: str) -> dict[str, Any]:
-    """Answers one statement; another statement has loaded the state before."""
+    """Measures one statement, after another one has loaded the state."""
     from log_lake.lake import Lake
     from log_lake.system_tables import query
 
@@ -43,7 +43,7 @@ def look_up(path: str) -> dict[str, Any]:
 
 
 def connect() -> dict[str, Any]:
-    """Makes a connection of DuckDB, which is what every statement costs at least."""
+    """Makes a connection of DuckDB, which every statement needs at least."""
     from log_lake.system_tables.engine import connected
 
     with connected():
@@ -57,7 +57,7 @@ def connect() -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """`records` are references here."""
+    """Yields the lines. The column `records` counts references here."""
     path = data.fresh("answers")
     run("build", "benchmarks.opening:build", path, str(REFERENCES))
     yield run("connection of DuckDB", f"{HERE}:connect", times=5)

@@ -15,7 +15,7 @@ from benchmarks.measure import Measure, run, timed
 
 
 def spark_ingest(*files: str) -> dict[str, Any]:
-    """The ingest application."""
+    """Runs the ingest application."""
     from log_lake.lake import Lake
     from log_lake.loading.sources import find_files
     from spark_apps.load import load_files
@@ -31,7 +31,7 @@ def spark_ingest(*files: str) -> dict[str, Any]:
 
 
 def spark_sort(*files: str) -> dict[str, Any]:
-    """Spark's own read, sort within partitions, write."""
+    """Reads, sorts within partitions and writes by Spark alone."""
     from spark_apps.session import spark_session
 
     target = data.fresh("spark-sort")
@@ -46,7 +46,7 @@ def spark_sort(*files: str) -> dict[str, Any]:
 
 
 def duckdb_copy(*files: str) -> dict[str, Any]:
-    """The floor: the same files, read and written without order."""
+    """The floor: DuckDB reads and writes the same files without order."""
     import duckdb
 
     target = data.fresh("copy.parquet")
@@ -64,7 +64,7 @@ def _warm(spark: Any) -> None:
 
 
 def measures() -> Iterator[Measure]:
-    """12 million records each."""
+    """Yields the lines, each for 12 million records."""
     files = data.lineitem()
     yield run("lake, ingest on Spark", "benchmarks.ingest:spark_ingest", *files)
     yield run("Spark, sort within partitions", "benchmarks.ingest:spark_sort", *files)

@@ -20,12 +20,12 @@ FOLDER = ROOT / ".venv" / "peers"
 
 
 def install() -> None:
-    """What requirements-bench.txt pins, once."""
+    """Installs what requirements-bench.txt pins, once."""
     install_target("requirements-bench.txt", FOLDER)
 
 
 class Lake:
-    """The lake."""
+    """Tables of the lake."""
 
     def create(self, path: str, records: pa.Table) -> None:
         from log_lake.lake import Lake as Ours
@@ -59,7 +59,7 @@ class Lake:
 
 
 class OneAtATime(Lake):
-    """The lake without group commit: a writer that loses a race tries again alone."""
+    """Tables of the lake without group commit: a writer that loses a race tries again by itself."""
 
     def open(self, path: str) -> None:
         from lake_core.history import HistoryLimits
@@ -106,7 +106,7 @@ class Files:
 
 
 class Lance:
-    """pylance."""
+    """Tables of lance, by pylance."""
 
     def create(self, path: str, records: pa.Table) -> None:
         import lance
@@ -139,7 +139,7 @@ class Lance:
 
 
 class Delta:
-    """deltalake (delta-rs)."""
+    """Tables of Delta, by deltalake (delta-rs)."""
 
     def create(self, path: str, records: pa.Table) -> None:
         from deltalake import DeltaTable

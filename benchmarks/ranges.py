@@ -27,13 +27,15 @@ is a tenth of that."""
 RANGES, RANGE_LOADS, RANGE_ROWS = 16, 8, int(2_000_000 * SHARE)
 LOADS, LOAD_ROWS = int(30_000 * SHARE), 10
 BETWEEN = max(1, LOADS // 6)
-"""Small loads between two runs of the compact agent: fewer than fill what a pool may hold in its journal."""
+"""How many small loads come between two runs of the compact agent: fewer than fill what a pool may hold in its
+journal."""
 REFERENCES, PARTS = int(1_000_000 * SHARE), 1_000
 HERE = "benchmarks.ranges"
 
 
 def rows(seed: int, count: int) -> pa.Table:
-    """Narrow rows as in Sleeper's test: a key of 10 letters, a sort key, a timestamp, a value; in order."""
+    """Makes narrow rows as in Sleeper's test, in order: a key of 10 letters, a sort key, a timestamp, a
+    value."""
     made = np.random.default_rng(seed)
     letters = made.integers(97, 123, (count, 10), dtype=np.uint8)
     text = pa.StringArray.from_buffers(
@@ -51,7 +53,7 @@ def rows(seed: int, count: int) -> pa.Table:
 
 
 def make_sleeper(path: str) -> dict[str, Any]:
-    """A pool of eleven objects, each over all keys."""
+    """Makes a pool of eleven objects, each of which covers all keys."""
     from log_lake.lake import Lake
 
     settings = {"load.memory": "4GiB", "compact.max_bytes": "64GiB", "compact.target_size": "64GiB"}
@@ -74,7 +76,7 @@ def compact_sleeper(path: str) -> dict[str, Any]:
 
 
 def copy_sleeper(path: str) -> dict[str, Any]:
-    """The floor: reading the same objects with Arrow and writing the rows as one file, without a merge."""
+    """Measures the floor: Arrow reads the same objects and writes their rows as one file, without a merge."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("p").at()
@@ -93,7 +95,8 @@ def copy_sleeper(path: str) -> dict[str, Any]:
 
 
 def make_ranges(path: str) -> dict[str, Any]:
-    """A pool of sixteen ranges and eight imports over all keys, each cut at the points."""
+    """Makes a pool of sixteen ranges by eight imports over all keys, each of which is cut at the split
+    points."""
     from log_lake.lake import Lake
 
     settings = {"load.memory": "1GiB", "type.key": "string", "type.sort": "bigint"}
@@ -109,7 +112,7 @@ def make_ranges(path: str) -> dict[str, Any]:
 
 
 def compact(*options: str) -> None:
-    """Run `lake compact` over the pool."""
+    """Runs `lake compact` over the pool."""
     command = [
         str(Path(sys.executable).with_name("lake")),
         *options[:2],
@@ -134,7 +137,8 @@ def compact_ranges(path: str, workers: str) -> dict[str, Any]:
 
 
 def small_loads(path: str, agent: str) -> dict[str, Any]:
-    """Loads of ten records by one writer, inlined while the pool has room; with the compact agent or without."""
+    """Makes loads of ten records by one writer, which are inlined while the pool has room; with the compact agent
+    or without it."""
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
 
@@ -156,7 +160,7 @@ def small_loads(path: str, agent: str) -> dict[str, Any]:
 
 
 def scan(path: str) -> dict[str, Any]:
-    """All records, in a process that has just opened the pool."""
+    """Scans all records, in a process that has just opened the pool."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("p").at()
@@ -178,7 +182,7 @@ def compact_all(path: str) -> dict[str, Any]:
 
 
 def make_references(path: str) -> dict[str, Any]:
-    """A pool of a million references in a thousand ranges, without their objects."""
+    """Makes a pool of a million references in a thousand ranges, without their objects."""
     from log_lake.agents.checkpoint.run import write_checkpoint
     from log_lake.lake import Lake
 
@@ -191,7 +195,8 @@ def make_references(path: str) -> dict[str, Any]:
 
 
 def plan_range(path: str) -> dict[str, Any]:
-    """The pool opened and one of its ranges planned; imports are done, nothing was read."""
+    """Opens the pool and plans one of its ranges, in a process that has imported everything but read
+    nothing."""
     from log_lake.lake import Lake
 
     with timed() as answer:
@@ -202,7 +207,7 @@ def plan_range(path: str) -> dict[str, Any]:
 
 
 def plan_all(path: str) -> dict[str, Any]:
-    """The pool opened and a scan of all of it planned."""
+    """Opens the pool and plans a scan of all of it."""
     from log_lake.lake import Lake
 
     with timed() as answer:
@@ -237,7 +242,7 @@ def plan_jobs(path: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """The first line of each group is what the others are compared with."""
+    """Yields groups of lines; the ratios of a group are to its first line."""
     from dataclasses import replace
 
     path = data.fresh("sleeper")

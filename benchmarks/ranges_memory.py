@@ -19,11 +19,11 @@ from benchmarks.measure import Measure, run, timed
 HERE = "benchmarks.ranges_memory"
 LOADS = 8
 SHAPES = {"100 B": 4_000_000, "2 KB": 400_000, "200 KB": 4_000, "5,000 columns": 16_000}
-"""Records of all loads together: 400 to 800 MB before they are packed."""
+"""By shape of the records: how many all loads have together, which are 400 to 800 MB in memory."""
 
 
 def rows(shape: str, seed: int) -> pa.Table:
-    """The records of one of the loads."""
+    """Makes the records of one of the loads."""
     random, count = np.random.default_rng(seed), SHAPES[shape] // LOADS
     keys = pa.array(random.integers(0, 1 << 60, count))
     if shape == "5,000 columns":
@@ -37,7 +37,7 @@ def rows(shape: str, seed: int) -> pa.Table:
 
 
 def make_files(shape: str, folder: str) -> dict[str, Any]:
-    """A file for each load."""
+    """Makes a file for each load."""
     from pathlib import Path
 
     Path(folder).mkdir(parents=True)
@@ -67,7 +67,7 @@ def load(path: str, folder: str, how: str) -> dict[str, Any]:
 
 
 def compact(path: str) -> dict[str, Any]:
-    """The eight objects into one run."""
+    """Compacts the eight objects into one run."""
     from log_lake.lake import Lake
     from log_lake.rewriting.compaction import compact
 
@@ -79,7 +79,7 @@ def compact(path: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """Memory is that of the whole process, Python and its libraries among it."""
+    """Yields the lines. The memory is that of the whole process, with Python and its libraries."""
     for shape in SHAPES:
         folder = data.fresh(f"memory-{shape}-files")
         run("make", f"{HERE}:make_files", shape, folder)

@@ -30,7 +30,7 @@ POOL = "lineitem"
 
 
 def measures() -> Iterator[Measure]:
-    """Plain Parquet first, to which the ratios are."""
+    """Yields the line of plain Parquet first, to which the ratios of the others are."""
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
     files = json.dumps([str(Path(file).resolve()) for file in data.lineitem(SCALE)])
     plain = run(
@@ -49,7 +49,7 @@ def measures() -> Iterator[Measure]:
 
 
 def plain(folder: str, files: str, ranges: str) -> dict[str, Any]:
-    """All records as sorted Parquet files, one a range, by Spark alone."""
+    """Writes all records by Spark alone, as sorted Parquet files, one for each range."""
     from spark_apps.session import spark_session
 
     with spark_session("benchmark") as spark:

@@ -24,7 +24,8 @@ SHARES = {"52 records": 52 / 12e6, "0.01%": 0.0001, "0.1%": 0.001, "0.5%": 0.005
 
 
 def _ranges(path: str, share: float) -> list[tuple[int, int]]:
-    """Ranges of the first key field, [low, high), that contain about this share of the records."""
+    """Returns ranges of the first key field, from low to before high, that hold about this share of the
+    records."""
     import random
 
     from log_lake.lake import Lake
@@ -37,7 +38,7 @@ def _ranges(path: str, share: float) -> list[tuple[int, int]]:
 
 
 def read(reader: str, path: str, share: str) -> dict[str, Any]:
-    """The median of one reader's lookups."""
+    """Returns the median seconds of one reader's lookups."""
     sys.path.append(str(FOLDER))
     ranges = _ranges(path, float(share))
     look = READERS[reader](path)
@@ -149,7 +150,7 @@ READERS: dict[str, Callable[[str], Look]] = {
 
 
 def measures(readers: Iterable[str] = READERS) -> Iterator[Measure]:
-    """Every reader for every share."""
+    """Yields a line for each reader and each share of the records."""
     install()
     path = data.fresh("reading")
     run("make", "benchmarks.compacted:make", path)

@@ -25,8 +25,8 @@ LOADS = 10
 
 @dataclass(frozen=True)
 class Counted:
-    """The requests of a piece of work, how many of them were listings and writes, and the bytes of answers to
-    reads."""
+    """How many requests a piece of work sent, how many of them were listings and writes, and the bytes of answers
+    to its reads."""
 
     what: str
     requests: int
@@ -67,7 +67,7 @@ class Counter(Proxy):  # type: ignore[misc]  # tests have no types here
 
 
 def content(records: int, begin: int = 0) -> pa.Table:
-    """Records with a key and three other columns, which compress little."""
+    """Makes records with a key and three other columns, which compress little."""
     made = np.random.default_rng(begin)
     return pa.table(
         {
@@ -81,13 +81,13 @@ def content(records: int, begin: int = 0) -> pa.Table:
 
 @contextmanager
 def counting() -> Iterator[Counter]:
-    """A proxy in front of an S3 server, both on loopback."""
+    """Runs a proxy in front of an S3 server, both on loopback."""
     with moto() as address, Counter(address) as proxy:
         yield proxy
 
 
 def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
-    """The reads and writes of the table in docs/comparison.md, by the lake."""
+    """Counts the requests of the lake for the reads and writes in the table of docs/comparison.md."""
     from log_lake.lake import Lake
 
     uri, options = f"s3://{BUCKET}/lake", s3_client(proxy.url)
@@ -160,7 +160,7 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
 
 
 def of_lance(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
-    """The same by lance, which must be in the path."""
+    """Counts the requests of lance for the same work; lance must be importable."""
     import lance
 
     options = {**_options(proxy), "allow_http": "true"}
@@ -190,7 +190,7 @@ def of_lance(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
 
 
 def of_delta(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
-    """The same by deltalake, which must be in the path."""
+    """Counts the requests of deltalake for the same work; deltalake must be importable."""
     from deltalake import DeltaTable, write_deltalake
 
     options = {**_options(proxy), "aws_allow_http": "true", "aws_conditional_put": "etag"}
@@ -224,7 +224,8 @@ def _options(proxy: Counter) -> dict[str, str]:
 
 
 def measures() -> Iterator[Measure]:
-    """The counts as notes; the seconds are those of a server on loopback, and say little."""
+    """Yields lines with the counts in their notes. The seconds are those of a server on loopback, and say
+    little."""
     import sys
 
     from benchmarks import peers

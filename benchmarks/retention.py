@@ -42,7 +42,7 @@ def _reference(lake: Lake, number: int) -> AddObject:
 
 
 def _add(lake: Lake, pool: Pool, numbers: range, *, branch: str = "main") -> list[AddObject]:
-    """One transaction of new references; their objects are there before it."""
+    """Commits one transaction of new references, after their objects were written."""
     from lake_core.history import Draft
 
     actions = [_reference(lake, number) for number in numbers]
@@ -64,7 +64,8 @@ def _write(pool: Pool, objects: list[str]) -> None:
 
 
 def build(path: str) -> dict[str, Any]:
-    """A pool of `OBJECTS` objects, of which `REMOVED` were removed, with a checkpoint; searched for orphans."""
+    """Makes a pool of `OBJECTS` objects, of which `REMOVED` were removed, with a checkpoint; it has been searched
+    for orphans."""
     from lake_core.history import Draft
     from lake_core.records import RemoveReference
     from log_lake.agents.checkpoint.run import write_checkpoint
@@ -86,7 +87,7 @@ def build(path: str) -> dict[str, Any]:
 
 
 def unlink_floor(path: str) -> dict[str, Any]:
-    """Deletes as many files of one byte one after the other, in a folder with as many others."""
+    """Deletes as many files of one byte one after another, in a folder that has as many others."""
     folder = Path(path)
     folder.mkdir(parents=True)
     for number in range(OBJECTS):
@@ -110,7 +111,7 @@ def vacuum_removed(path: str) -> dict[str, Any]:
 
 
 def find_orphans(path: str) -> dict[str, Any]:
-    """In a new process, after `ORPHANS` objects were written and not committed."""
+    """Searches for orphans in a new process, after `ORPHANS` objects were written and not committed."""
     from log_lake.lake import Lake
     from log_lake.vacuum.orphans import scan_orphans
 
@@ -128,7 +129,7 @@ def find_orphans(path: str) -> dict[str, Any]:
 
 
 def durable_file(path: str) -> dict[str, Any]:
-    """The floor of a small transaction: a file, and its folder, made durable."""
+    """Measures the floor of a small transaction: makes a file and its folder durable."""
     folder = Path(path)
     folder.mkdir(parents=True)
     times = 50
@@ -172,7 +173,8 @@ def merge_objects(path: str) -> dict[str, Any]:
 
 
 def build_history(path: str) -> dict[str, Any]:
-    """A million records, and `REVISIONS_BACK` small loads after them; the checkpoint is the newest revision's."""
+    """Loads a million records, and then makes `REVISIONS_BACK` small loads. The checkpoint is of the newest
+    revision."""
     from log_lake.agents.checkpoint.run import write_checkpoint
     from log_lake.lake import Lake
 
@@ -201,8 +203,8 @@ def read_back(path: str, back: str) -> dict[str, Any]:
 
 
 def a_day(path: str) -> dict[str, Any]:
-    """Loads that overlap each other, each followed by the upkeep that is due. At the end, the note compares the
-    bytes held with those of live objects."""
+    """Makes loads that overlap each other, and does the upkeep that is due after each. At the end, the note
+    compares the bytes held with those of live objects."""
     from log_lake.agents.checkpoint.run import purge_until, write_checkpoint
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
@@ -232,7 +234,7 @@ def a_day(path: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """The first line is the floor of the vacuum."""
+    """Yields the lines; the first is the floor of the vacuum."""
     here = "benchmarks.retention"
     yield run("floor: delete the files", f"{here}:unlink_floor", data.fresh("unlink"))
     big = data.fresh("million")

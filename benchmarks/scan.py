@@ -26,7 +26,7 @@ def load(scale: str, path: str) -> dict[str, Any]:
 
 
 def lake_scan(path: str) -> dict[str, Any]:
-    """All columns, in key order."""
+    """Scans all columns in key order."""
     from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
@@ -38,7 +38,7 @@ def lake_scan(path: str) -> dict[str, Any]:
 
 
 def datafusion_read(path: str) -> dict[str, Any]:
-    """All columns, in no order."""
+    """Reads all columns without order, by DataFusion."""
     import datafusion
 
     context = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
@@ -52,7 +52,7 @@ def datafusion_read(path: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """The pool of 12 million records, and one of 3 million."""
+    """Yields the lines for a pool of 12 million records, and for one of 3 million."""
     paths = {scale: data.fresh(f"scan-{scale}") for scale in ("2", "0.5")}
     for scale, path in paths.items():
         run("load", "benchmarks.scan:load", scale, path)

@@ -1,15 +1,17 @@
-"""Spark on pools, beside plain Parquet, Iceberg and Delta: reads, writes, small appends, single records.
+"""Spark on pools, compared with plain Parquet, Iceberg and Delta: reads, writes, small appends, single records.
 
-Every line is a session of its own on two cores, warm, and the same lineitem records.  Iceberg and Delta run on
-Spark 4.1, for which their jars are (`tests.support.spark.spark41`).  The notes have the ratios of this run; a ratio
-is of seconds, that of processor time in brackets, which says more if the machine has other work.
+Every line is measured in a warm Spark session of its own on two cores, with the same lineitem records. Iceberg
+and Delta run on Spark 4.1, because they have no jars for a newer one (`tests.support.spark.spark41`). The notes
+have ratios to other lines of this run: of seconds, and in brackets of processor time, which says more if the
+machine has other work.
 
-`three`: three columns aggregated; `all`: all columns to a sink that drops them.  `newer`: a hundredth of newer
-loads over the pool, a delete by range and one by condition; the formats keep deletes as deletion vectors.  All must
-give the same sums.
+`three` aggregates three columns; `all` sends all columns to a sink that drops them. For `newer`, a hundredth of
+newer records, a delete by range and one by condition come on top of the pool; the other formats store such
+deletes as deletion vectors. All formats must give the same sums.
 
-SPARK_SCALE: of TPC-H, 6 million records each.  SPARK_APPENDS: small appends of each format.  SPARK_PARTS: which of
-reads, writes, appends, gets, python.  SPARK_DRIVER_MEMORY: of every session.
+SPARK_SCALE is the scale of TPC-H, with 6 million records per unit. SPARK_APPENDS is the number of small appends
+of each format. SPARK_PARTS chooses among reads, writes, appends, gets, python. SPARK_DRIVER_MEMORY is the
+memory of every session.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ SCALE = float(os.environ.get("SPARK_SCALE", "2"))
 APPENDS = os.environ.get("SPARK_APPENDS", "50")
 PARTS = tuple(os.environ.get("SPARK_PARTS", "reads,writes,appends,gets,python").split(","))
 LOADS = 10
-"""Newer loads over the pool, together a hundredth of its records."""
+"""How many newer loads the pool gets; together they have a hundredth of its records."""
 KEYS = 10
 
 OURS, PEERS = "benchmarks.spark_pools", "benchmarks.spark_peers"
@@ -38,7 +40,7 @@ WAYS = ("native", "data source")
 
 
 def measures() -> Iterator[Measure]:
-    """The groups, each with its peers first."""
+    """Yields the groups of lines; in each, the peers come first."""
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
     spark = _Run()
     if "writes" in PARTS:
@@ -119,7 +121,7 @@ class _Run:
 
 
 def grouped(lines: Iterator[Measure]) -> Iterator[Measure]:
-    """The lines with their ratios to those of others before them; raises if answers of one query differ."""
+    """Yields the lines with their ratios to other lines. Raises an error if the answers to one query differ."""
     others: dict[str, Measure] = {}
     answer = ""
     for number, line in enumerate(lines):

@@ -52,7 +52,7 @@ class Iceberg:
 
 
 class Delta:
-    """Delta, by path; as `Iceberg`."""
+    """Delta tables, which are named by their paths; otherwise like `Iceberg`."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -90,7 +90,7 @@ TABLE = "db.lineitem"
 
 @contextmanager
 def _session(settings: dict[str, str], folder: str) -> Iterator[Any]:
-    """As the lake's own sessions (`spark_apps.session`), with the settings of a format."""
+    """Opens a session like the lake's own (`spark_apps.session`), with the settings of a format."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -107,13 +107,13 @@ def _session(settings: dict[str, str], folder: str) -> Iterator[Any]:
 
 
 def plain(query: str, files: str, folder: str) -> dict[str, Any]:
-    """One query over plain Parquet on this Spark, so that the two Sparks can be compared."""
+    """Runs one query over plain Parquet on this Spark, so that the two Sparks can be compared."""
     with _session({}, folder) as spark:
         return work.measured(work.input_of(spark, files), query)
 
 
 def write(peer: str, package: str, folder: str, files: str) -> dict[str, Any]:
-    """All records into a new sorted table, after a small write that warms up."""
+    """Writes all records into a new sorted table, after a small write that warms up."""
     format_ = PEERS[peer](package)
     with _session(format_.settings(folder), folder) as spark:
         frame = work.input_of(spark, files)
@@ -126,7 +126,7 @@ def write(peer: str, package: str, folder: str, files: str) -> dict[str, Any]:
 
 
 def add_newer(peer: str, package: str, folder: str, newer: str) -> dict[str, Any]:
-    """Each file of newer records as a transaction, then a delete by range and one by condition."""
+    """Commits each file of newer records as a transaction, then a delete by range and one by condition."""
     format_ = PEERS[peer](package)
     with _session(format_.settings(folder), folder) as spark, timed() as answer:
         for file in json.loads(newer):
@@ -137,14 +137,14 @@ def add_newer(peer: str, package: str, folder: str, newer: str) -> dict[str, Any
 
 
 def read(peer: str, package: str, folder: str, query: str) -> dict[str, Any]:
-    """One query over the table."""
+    """Runs one query over the table."""
     format_ = PEERS[peer](package)
     with _session(format_.settings(folder), folder) as spark:
         return work.measured(spark.table(format_.name(TABLE)), query)
 
 
 def append(peer: str, package: str, folder: str, files: str, appends: str) -> dict[str, Any]:
-    """Small appends to a new table without an order, which is the quickest for these formats."""
+    """Makes small appends to a new table without an order, which is the quickest way for these formats."""
     format_ = PEERS[peer](package)
     table = "db.appended"
     with _session(format_.settings(folder), folder) as spark:
@@ -155,7 +155,7 @@ def append(peer: str, package: str, folder: str, files: str, appends: str) -> di
 
 
 def get(peer: str, package: str, folder: str, keys: str) -> dict[str, Any]:
-    """Single records by key."""
+    """Reads single records by key."""
     format_ = PEERS[peer](package)
     with _session(format_.settings(folder), folder) as spark:
         table = spark.table(format_.name(TABLE))
@@ -163,5 +163,5 @@ def get(peer: str, package: str, folder: str, keys: str) -> dict[str, Any]:
 
 
 def _objects(folder: str) -> int:
-    """Files of data of the large table."""
+    """Returns how many data files the large table has."""
     return sum("warm" not in str(path) for path in Path(folder).rglob("*.parquet"))

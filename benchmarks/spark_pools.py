@@ -1,4 +1,5 @@
-"""What `spark` measures of pools: made, read, written, appended to, asked for single records; by our Spark."""
+"""Does the work that `spark` measures for pools, on the project's Spark: makes pools, reads, writes, appends to
+them, and reads single records."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ POOL = "lineitem"
 
 
 def make(path: str, files: str) -> dict[str, Any]:
-    """A pool of lineitem as the loads and compactions of a day leave it."""
+    """Makes a pool of lineitem in the state in which the loads and compactions of a day leave it."""
     from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
 
@@ -28,7 +29,7 @@ def make(path: str, files: str) -> dict[str, Any]:
 
 
 def newer(files: str, folder: str, loads: str) -> dict[str, Any]:
-    """A hundredth of the records once more, as so many files of about the same keys."""
+    """Writes a hundredth of the records once more, as this many files that cover about the same keys."""
     from pathlib import Path
 
     import pyarrow as pa
@@ -46,7 +47,7 @@ def newer(files: str, folder: str, loads: str) -> dict[str, Any]:
 
 
 def keys(files: str, count: str) -> dict[str, Any]:
-    """Keys of so many records, evenly drawn; the note is JSON."""
+    """Draws this many keys evenly; they are in the note, as JSON."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -61,7 +62,7 @@ def keys(files: str, count: str) -> dict[str, Any]:
 
 
 def add_newer(path: str, files: str) -> dict[str, Any]:
-    """Each file of newer records as a transaction, then a delete by range and one by condition."""
+    """Commits each file of newer records as a transaction, then a delete by range and one by condition."""
     from log_lake.lake import Lake
 
     pool = Lake.open(path).pool(POOL)
@@ -74,7 +75,7 @@ def add_newer(path: str, files: str) -> dict[str, Any]:
 
 
 def plain(query: str, files: str) -> dict[str, Any]:
-    """One query over plain Parquet."""
+    """Runs one query over plain Parquet."""
     from spark_apps.session import spark_session
 
     with spark_session("benchmark") as spark:
@@ -82,7 +83,7 @@ def plain(query: str, files: str) -> dict[str, Any]:
 
 
 def read(way: str, query: str, path: str) -> dict[str, Any]:
-    """One query over the pool: `native` or by the data source."""
+    """Runs one query over the pool: by a `native` read or by the data source."""
     import pyspark_lake
     from spark_apps.session import spark_session
 
@@ -93,7 +94,8 @@ def read(way: str, query: str, path: str) -> dict[str, Any]:
 
 
 def write(way: str, path: str, files: str) -> dict[str, Any]:
-    """All records into a new pool, after a small write that warms up; `by range`: partitioned by the key."""
+    """Writes all records into a new pool, after a small write that warms up. With `by range`, they are partitioned
+    by the key."""
     from spark_apps.session import spark_session
 
     with spark_session("benchmark") as spark:
@@ -110,7 +112,7 @@ def write(way: str, path: str, files: str) -> dict[str, Any]:
 
 
 def append(way: str, path: str, files: str, appends: str) -> dict[str, Any]:
-    """Small appends to a new pool."""
+    """Makes small appends to a new pool."""
     from spark_apps.session import spark_session
 
     with spark_session("benchmark") as spark:
@@ -121,7 +123,7 @@ def append(way: str, path: str, files: str, appends: str) -> dict[str, Any]:
 
 
 def get(way: str, path: str, wanted: str) -> dict[str, Any]:
-    """Single records by key: without a job (`get`), or by a native read with a filter."""
+    """Reads single records by key: without a job (`get`), or by a native read with a filter."""
     import pyspark_lake
     from spark_apps.session import spark_session
 

@@ -1,6 +1,6 @@
-"""The same work on Spark for every format: queries, single records, small frames.
+"""The work on Spark that is the same for every format: queries, reads of single records, small frames.
 
-Both Sparks (the lake's, and that of Iceberg and Delta) run this module, so it imports nothing of the lake.
+Both Sparks run it, ours and the one of Iceberg and Delta, so nothing of the lake is imported.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ TIMES = 3
 """How often a query is run in a warm session; the shortest counts."""
 
 WARM_UPS = 10
-"""Small appends before those that are measured: the first ones take twice as long, until Java has compiled them."""
+"""How many small appends precede those that are measured. The first ones take twice as long, until Java has
+compiled their code."""
 
 APPENDED = 1000
-"""Records of a small append."""
+"""How many records a small append has."""
 
 
 def input_of(spark: Any, files: str) -> Any:
-    """The frame of Parquet files, whose paths are JSON."""
+    """Returns the frame of Parquet files; their paths are given as JSON."""
     return spark.read.parquet(*(f"file://{file}" for file in json.loads(files)))
 
 
 def measured(frame: Any, query: str) -> dict[str, Any]:
-    """One query over a frame, warm; the note is its answer, so that answers can be compared."""
+    """Measures one query over a frame, in a warm session. The note is its answer, so that answers can be
+    compared."""
     note = run_query(frame, query)
     return {**least(lambda: run_query(frame, query), TIMES), "records": frame.count(), "note": note}
 
 
 def run_query(frame: Any, query: str) -> str:
-    """`three`: three columns aggregated; `all`: all columns to a sink that drops them."""
+    """Runs a query: `three` aggregates three columns; `all` sends all columns to a sink that drops them."""
     if query == "all":
         frame.write.format("noop").mode("overwrite").save()
         return ""
@@ -62,7 +64,7 @@ def looked_up(look: Callable[[list[Any]], int], keys: str) -> dict[str, Any]:
 
 
 def condition(key: list[Any]) -> str:
-    """The condition that one record fulfils."""
+    """Returns the condition that only one record fulfils."""
     day, order, line = key
     return f"l_shipdate = date'{day}' and l_orderkey = {order} and l_linenumber = {line}"
 

@@ -19,7 +19,7 @@ SIZES = (2_000, 100_000)
 
 
 def build(path: str) -> dict[str, Any]:
-    """The pools, three loads each."""
+    """Makes the pools, by three loads each."""
     from log_lake.lake import Lake
 
     lake = Lake.create(path)
@@ -31,8 +31,8 @@ def build(path: str) -> dict[str, Any]:
 
 
 def glance(path: str, visit: str) -> dict[str, Any]:
-    """The table of all pools as JSON, in one of three visits: the first, one after no pool changed, and one after
-    every tenth pool changed."""
+    """Measures the table of all pools as JSON, in one of three visits: the first, one after no pool has changed,
+    and one after every tenth pool has changed."""
     import msgspec
 
     from log_lake.lake import Lake
@@ -53,7 +53,8 @@ def glance(path: str, visit: str) -> dict[str, Any]:
 
 
 def geometry(path: str, references: str) -> dict[str, Any]:
-    """The geometry of a pool of that many references as JSON, in a process that has opened nothing yet."""
+    """Measures the geometry of a pool of this many references as JSON, in a process that has opened nothing
+    yet."""
     import msgspec
 
     from log_lake.lake import Lake
@@ -75,7 +76,7 @@ def geometry(path: str, references: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """The glance, then the geometry."""
+    """Yields the lines of the table of all pools, then those of the geometry of one."""
     here = "benchmarks.view"
     path = data.fresh("pools")
     run("build", f"{here}:build", path)

@@ -14,7 +14,7 @@ from benchmarks.measure import Measure, run, timed
 
 
 def lake_load(*files: str) -> dict[str, Any]:
-    """All logs into one pool."""
+    """Loads all logs into one pool."""
     from log_lake.lake import Lake
 
     pool = Lake.create(data.fresh("zeek")).create_pool("zeek", key="ts")
@@ -24,7 +24,7 @@ def lake_load(*files: str) -> dict[str, Any]:
 
 
 def duckdb_sorted(*files: str) -> dict[str, Any]:
-    """Fields united by name, sorted by ts, one Parquet file."""
+    """Unites the fields by name, sorts by ts, and writes one Parquet file, by DuckDB."""
     import duckdb
 
     target = data.fresh("zeek.parquet")
@@ -42,7 +42,7 @@ def duckdb_sorted(*files: str) -> dict[str, Any]:
 
 
 def unpack(*files: str) -> dict[str, Any]:
-    """The floor."""
+    """Measures the floor: unpacks the files and counts their lines."""
     records = 0
     with timed() as answer:
         for file in files:
@@ -53,7 +53,7 @@ def unpack(*files: str) -> dict[str, Any]:
 
 
 def measures() -> Iterator[Measure]:
-    """Nothing where the logs are not there."""
+    """Yields the lines; none if the logs are not on this machine."""
     files = data.zeek()
     if not files:
         return

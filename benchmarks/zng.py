@@ -37,7 +37,7 @@ Held = list[tuple[list[pa.RecordBatch], Any]]
 
 
 def _stream(*files: str) -> bytes:
-    """All logs as one ZNG stream after the other."""
+    """Returns all logs as ZNG streams, one after another."""
     return b"".join(map(_unpacked, files))
 
 
@@ -79,12 +79,12 @@ def _written(format: type[ZngWriter | ZstWriter], *files: str) -> dict[str, Any]
 
 
 def zst_from_arrow(*files: str) -> dict[str, Any]:
-    """Arrow to ZST."""
+    """Converts Arrow to ZST."""
     return _written(ZstWriter, *files)
 
 
 def zst_from_zng(*files: str) -> dict[str, Any]:
-    """ZNG to ZST, as the original program was measured."""
+    """Converts ZNG to ZST, the work that was measured for the original program."""
     stream, output = _stream(*files), io.BytesIO()
     with timed() as answer:
         writer = ZstWriter(output)
@@ -105,17 +105,17 @@ def _from_zst(fields: tuple[str, ...] | None, *files: str) -> dict[str, Any]:
 
 
 def zst_to_arrow(*files: str) -> dict[str, Any]:
-    """All columns."""
+    """Reads all columns of ZST to Arrow."""
     return _from_zst(None, *files)
 
 
 def zst_to_arrow_of_two(*files: str) -> dict[str, Any]:
-    """Two columns that most types have."""
+    """Reads two columns of ZST that most types have."""
     return _from_zst(FIELDS, *files)
 
 
 def zng_to_arrow(*files: str) -> dict[str, Any]:
-    """ZNG to Arrow."""
+    """Converts ZNG to Arrow."""
     stream, records = _stream(*files), 0
     with timed() as answer:
         for rows in read(io.BytesIO(stream), name="bench"):
@@ -125,7 +125,7 @@ def zng_to_arrow(*files: str) -> dict[str, Any]:
 
 
 def zng_from_arrow(*files: str) -> dict[str, Any]:
-    """Arrow to ZNG, compressed."""
+    """Converts Arrow to compressed ZNG."""
     return _written(ZngWriter, *files)
 
 
@@ -153,7 +153,7 @@ def parquet_write(*files: str) -> dict[str, Any]:
 
 
 def parquet_read(*files: str) -> dict[str, Any]:
-    """The same files, all columns."""
+    """Reads all columns of the Parquet files, one for each type."""
     held = _held(*files)
     written = []
     for table in _tables(held).values():
@@ -179,11 +179,11 @@ def ndjson_read(*files: str) -> dict[str, Any]:
 
 
 COUNT = "SELECT proto, count(*) AS n FROM {} GROUP BY ALL ORDER BY ALL"
-"""A field that five of the types have."""
+"""The statement that counts by `proto`, a field that five of the types have."""
 
 
 def _pool(format: str, *files: str) -> Lake:
-    """The logs in a pool of one compacted object; the lake's folder is made anew."""
+    """Makes a pool of the logs, compacted to one object, in a new lake."""
     lake = Lake.create(data.fresh(f"zng-{format}"))
     pool = lake.create_pool("logs", key="ts", settings={"format": format})
     pool.branch().load(list(files))
@@ -200,7 +200,7 @@ def _scanned(format: str, keep: tuple[str, ...], *files: str) -> dict[str, Any]:
 
 
 def scan_zst(*files: str) -> dict[str, Any]:
-    """All fields of all types united."""
+    """Scans the fields of all types, united, in a pool of ZST."""
     return _scanned("zst", (), *files)
 
 
@@ -210,7 +210,7 @@ def scan_zst_as_it_came(*files: str) -> dict[str, Any]:
 
 
 def scan_parquet(*files: str) -> dict[str, Any]:
-    """The same fields from a pool of Parquet."""
+    """Scans the same fields in a pool of Parquet."""
     return _scanned("parquet", (), *files)
 
 
@@ -222,17 +222,17 @@ def _counted(format: str, *files: str) -> dict[str, Any]:
 
 
 def count_zst(*files: str) -> dict[str, Any]:
-    """The count in a pool of ZST."""
+    """Runs the count in a pool of ZST."""
     return _counted("zst", *files)
 
 
 def count_parquet(*files: str) -> dict[str, Any]:
-    """The count in a pool of Parquet."""
+    """Runs the count in a pool of Parquet."""
     return _counted("parquet", *files)
 
 
 def count_duckdb(*files: str) -> dict[str, Any]:
-    """The count by DuckDB, over the NDJSON files of all types united by name."""
+    """Runs the count by DuckDB, over the NDJSON files of all types, united by name."""
     folder = Path(data.fresh("zng-ndjson"))
     folder.mkdir()
     for file in files:
@@ -252,7 +252,7 @@ def _digest(rows: list[dict[str, Any]]) -> str:
 
 
 def measures() -> Iterator[Measure]:
-    """Nothing if the logs are not there."""
+    """Yields the lines; none if the logs are not on this machine."""
     files = [file.replace("/ndjson/", "/zng/").replace(".ndjson.", ".zng.") for file in data.zeek()]
     if not files:
         return

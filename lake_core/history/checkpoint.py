@@ -268,9 +268,9 @@ class PoolStateFormat:
 
 
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
-    """Returns the remembered transaction, with the date of the history if its writer's clock was behind.
+    """Returns the remembered transaction. If its writer's clock was behind, its time becomes that of the history.
 
-    The date is never later than `now`, because a writer's clock may be ahead as well.
+    That time is never later than `now`, because a writer's clock may be ahead as well.
     """
     used = min(state.used.get(token) or 0, int(now * 1_000_000))
     return msgspec.structs.replace(remembered, time=used) if used > remembered.time else remembered

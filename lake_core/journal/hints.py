@@ -31,7 +31,7 @@ def read_head_hint(store: Store, journal: str) -> int:
 
 
 def write_head_hint(store: Store, journal: str, version: int) -> None:
-    """Write HEAD; if the store refuses, nothing is lost."""
+    """Writes the hint HEAD. If the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
         store.put(naming.head(journal), str(version).encode())
 

@@ -97,7 +97,7 @@ class _Survivors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def survivors() -> tuple[Survivor, ...]:
-    """The survivors of the file, in its order."""
+    """Returns the survivors in survivors.toml, in its order."""
     return msgspec.toml.decode(SURVIVORS.read_bytes(), type=_Survivors).survivor
 
 

@@ -124,8 +124,8 @@ def _state(pool: Pool, version: int, state: PoolState, *, noted: float | None, n
 
 
 def _coverage(pool: Pool, version: int, state: PoolState, *, now: float) -> CoverageSigns | None:
-    """Returns the intervals that are lacking now, and those that may lack a day from now; None if no interval is
-    ever late."""
+    """Returns the intervals that are missing now, and those that will be within a day; None if no interval is ever
+    late."""
     revision = Revision(config=pool.config, version=version, branch=MAIN, state=state, now=now)
     policy = coverage_policy_of(pool.settings)
     if policy.late is None:
