@@ -143,8 +143,8 @@ class _Trace:
             self.branches[name].revert(version, taken_back)
 
     def _had_the_load(self, restored: Restored) -> bool:
-        """Whether the restored branch is the one with the load: other branches of its name may have been deleted
-        before."""
+        """Whether the restored branch is the one that had the load; other branches of this name may be deleted
+        too."""
         if restored.created > self.version:
             return False
         unmerged = restored.writes

@@ -109,7 +109,8 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return reference.first_seq < self.seq
 
     def reaches_all(self, reference: Reference) -> bool:
-        """Whether the tombstone covers, by age alone, all records of a reference that it reaches."""
+        """Whether all records of a reference have an age that the tombstone covers; says nothing about their
+        keys."""
         if self.exactly is not None:
             first, last = self.exactly
             return first <= reference.first_seq and reference.seq <= last
@@ -125,7 +126,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return may_hold(self.condition, schema, reference.columns, records=reference.records)
 
     def covers_all(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether the tombstone certainly covers all records of a reference that it reaches."""
+        """Whether the tombstone certainly hides all records of a reference, for which `reaches` is true."""
         inside = self.low <= reference.low and (self.high is None or reference.high <= self.high)
         if not inside or not self.reaches_all(reference):
             return False

@@ -39,7 +39,7 @@ class Entries(Protocol[E]):
         """The entry of a version, None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
 
     def marks(self) -> Marks:
-        """Checkpoints and the newest fence."""
+        """Returns the checkpoints and the newest fence of the journal."""
 
 
 def backwards(journal: Entries[E], newest: int, *, checksum: int) -> Iterator[tuple[int, E]]:

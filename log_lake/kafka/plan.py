@@ -36,7 +36,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
     @property
     def stream(self) -> str:
-        """Its name in the journal."""
+        """The partition's name in the journal."""
         names = (self.cluster, self.topic, self.topic_id)
         return f"{KIND}{'/'.join(quote(name, safe='') for name in names)}/{self.number}"
 
