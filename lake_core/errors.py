@@ -133,7 +133,7 @@ class NotFound(LakeError):
 
 
 class AlreadyExists(LakeError):
-    """The name is in use."""
+    """The name that the caller chose is in use."""
 
     exit_status = 4
 

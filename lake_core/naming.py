@@ -120,7 +120,7 @@ def request(journal: str, id: str) -> str:
 
 
 def requests(journal: str) -> str:
-    """The folder of requests."""
+    """The folder of a journal's requests."""
     return f"{journal}/requests"
 
 
@@ -201,7 +201,7 @@ def leases(pool_id: str) -> str:
 
 
 def lease(pool_id: str, id: str) -> str:
-    """The name of a lease."""
+    """The name of a lease of a pool."""
     return f"{_part(pool_id)}/leases/{_part(id)}.lease"
 
 

@@ -81,7 +81,7 @@ def page(name: str, text: str) -> Page:
 
 
 def pages() -> list[Page]:
-    """All pages, by name."""
+    """All measured pages, in the order of their names."""
     paths = sorted(path for pattern in PAGES for path in ROOT.glob(pattern) if path.name not in LEFT_OUT)
     return [page(str(path.relative_to(ROOT)), path.read_text()) for path in paths]
 

@@ -25,7 +25,7 @@ _REMOVAL = ("seq", "applied", "size")
 
 @dataclass(frozen=True)
 class TokensBelow(MapBelow[str, Remembered]):
-    """The tokens in a checkpoint."""
+    """The tokens in a checkpoint, which are read when one is looked up."""
 
     file: CheckpointFile
 

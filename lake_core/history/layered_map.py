@@ -63,7 +63,7 @@ class LayeredMap(Generic[K, V]):
         return LayeredMap(self.below, self.added.insert(key, value))
 
     def update(self, items: Mapping[K, V]) -> LayeredMap[K, V]:
-        """The map with these items."""
+        """A new map that has these items too."""
         return LayeredMap(self.below, self.added.update(items))
 
     def __contains__(self, key: object) -> bool:

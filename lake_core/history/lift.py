@@ -27,7 +27,7 @@ def pack(sequences: Iterable[int]) -> bytes:
 
 
 def unpack(data: bytes) -> list[int]:
-    """The sequences that `pack` packed."""
+    """The sequences in bytes that `pack` made."""
     unpacked: list[int] = np.frombuffer(data, dtype="<i8").tolist()
     return unpacked
 

@@ -75,7 +75,7 @@ class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
             )
 
     def by_object(self) -> dict[str, Removal]:
-        """The removal of each object."""
+        """The removal of each object, by the object's id."""
         return dict(zip(self.objects, self.removals, strict=True))
 
 

@@ -223,7 +223,7 @@ class JournalReader(Generic[E, S]):
         return windows.between(self, after, until)
 
     def marks(self) -> Marks:
-        """Checkpoints and the newest fence."""
+        """Returns the checkpoints and the newest fence."""
         return read_marks(self.store, self.name)
 
     def restore(self, mark: Mark) -> LoadedState[S]:

@@ -18,7 +18,7 @@ from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 
 
 def generation(version: int, *, limits: JournalLimits) -> int:
-    """The generation of a version."""
+    """The number of the generation (a span of `generation_versions`) to which a version belongs."""
     return version // limits.generation_versions
 
 

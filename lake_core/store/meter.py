@@ -46,7 +46,7 @@ class Counts:
 
     @property
     def requests(self) -> int:
-        """Requests of all kinds."""
+        """The number of requests of all kinds."""
         return self.reads + self.lists + self.writes + self.deletes
 
     @property

@@ -72,7 +72,7 @@ class ObjectSums:
 
     @property
     def packed(self) -> bytes:
-        """The form that references store."""
+        """The sums in the form in which references store them."""
         return packed_sums(self.content.total, *(() if self.ages is None else (self.ages,)))
 
 

@@ -33,7 +33,7 @@ from lake_core.values.numbers import shown_decimal
 from log_lake.columns.arrays import Bytes, Ints
 
 ValueHashes = npt.NDArray[np.uint64]
-"""One number per value."""
+"""An array of hashes, one number of 64 bits for each value."""
 
 _EXACT = 2**53
 _DIVIDED_DIGITS = 15

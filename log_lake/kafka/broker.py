@@ -196,7 +196,7 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """The brokers, for messages."""
+        """The addresses of the brokers, for error messages."""
         return f"kafka://{','.join(self.source.hosts)}"
 
     @property

@@ -137,7 +137,7 @@ def _delete_if_there(lake: Lake, pool: Pool, name: str) -> TagResult | None:
 
 
 def _pools(lake: Lake) -> list[Pool]:
-    """The pools that users made."""
+    """Returns the pools of users, without those that the lake makes itself."""
     names = [config.name for config in lake.pools() if not naming.is_own(config.name)]
     return list(lake.pools_of(names).values())
 

@@ -64,18 +64,18 @@ class United:
     schema: pa.Schema
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """A scan for the columns."""
+        """Returns the plan of a scan for the columns."""
         return view.plan(columns=list(columns), **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """The records as they are."""
+        """Returns the records unchanged: the scan already has the right columns."""
         return table
 
 
 @dataclass(frozen=True)
 class Typed:
-    """The fields of all records united, followed by the type of each record as text, in a column named
-    `type`."""
+    """The fields of all records united, followed by the type of each record as text. `type` is the name of that
+    column."""
 
     schema: pa.Schema
     type: str
@@ -86,7 +86,7 @@ class Typed:
         return view.plan(columns=fields, keep=(TYPE,) if self.type in columns else (), **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """The records with their types."""
+        """Returns the records, and a column with their types if it is wanted."""
         if self.type not in columns:
             return table
         return table.append_column(self.type, _texts(table.column(TYPE))).select(list(columns))
@@ -98,16 +98,17 @@ class RecordsByType:
 
     schema: pa.Schema
     fields: tuple[str, ...]
-    """All fields of the pool."""
+    """All fields of the pool's records, from which the JSON is made."""
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """A scan for all fields, or only for those of the key."""
+        """Returns the plan of a scan: for all fields if the JSON is wanted, otherwise for the wanted fields of the
+        key."""
         names = self.schema.names
         fields = self.fields if names[-1] in columns else [name for name in columns if name in names[:-2]]
         return view.plan(columns=list(fields), keep=(TYPE,) if names[-2] in columns else (), **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """The records as JSON."""
+        """Returns the records in these columns, with their JSON and types if these are wanted."""
         kind, value = self.schema.names[-2:]
         if value in columns:
             records = pa.chunked_array([table.select(self.fields).to_struct_array().combine_chunks()])
@@ -129,11 +130,11 @@ class OfType:
     digest: bytes
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """A scan for the records with their own types."""
+        """Returns the plan of a scan for the records in their own form."""
         return view.plan(columns=[], keep=ROW.names, **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """The columns of the records that have the type."""
+        """Returns these columns of those records that have the type."""
         mine = table.filter(pc.equal(table.column(TYPE), pa.scalar(self.digest)))
         schema = pa.schema([self.schema.field(name) for name in columns])
         return table_of(rows_of_table(mine), schema, what="the pool")
@@ -153,7 +154,7 @@ class TypeCount:
 
     @property
     def kind(self) -> Type:
-        """The type."""
+        """The type itself, as a value."""
         return type_of(self.digest)
 
     @property

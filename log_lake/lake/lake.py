@@ -438,5 +438,5 @@ class Lake:
 
 
 def _encoded(head: Mapping[str, Any]) -> bytes:
-    """The content of `lake.json`."""
+    """Returns the bytes of `lake.json` for this content."""
     return json.dumps(head, indent=1).encode() + b"\n"

@@ -50,13 +50,13 @@ as much."""
 
 @dataclass(frozen=True)
 class _Run:
-    """Sorted records on disk."""
+    """One sorted run of records on disk."""
 
     pieces: tuple[SpooledBatch, ...]
     schema: pa.Schema
     low: bytes
     largest: int
-    """Bytes of the largest piece."""
+    """The bytes of its largest piece."""
 
 
 class SortedOnDisk:

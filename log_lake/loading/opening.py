@@ -151,10 +151,10 @@ class _Counted:
         return self._file.tell()
 
     def flush(self) -> None:
-        """Nothing to do for a file that is read."""
+        """Does nothing, because the file is only read."""
 
     def close(self) -> None:
-        """The context closes the file."""
+        """Does nothing, because the context that opened the file closes it."""
 
     def readable(self) -> bool:
         return True

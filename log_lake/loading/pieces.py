@@ -104,7 +104,7 @@ def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> Sorted
 
 
 def records_of(data: bytes) -> pa.Table:
-    """The records of a piece."""
+    """Returns the records in the bytes of a piece."""
     return pa.ipc.open_stream(data).read_all()
 
 

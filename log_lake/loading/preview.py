@@ -95,7 +95,7 @@ class PreviewBuilder(ObjectBuilder):
         super()._gather(sub, table)
 
     def preview(self) -> Preview:
-        """The result, after all blocks."""
+        """Returns what a dry run shows; call it after all blocks were added."""
         sample = [cast_table(table, self._schema, what="the load") for table in self._sample]
         return Preview(
             self._schema,

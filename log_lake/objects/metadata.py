@@ -96,7 +96,7 @@ _DECODER = msgspec.json.Decoder(ObjectMetadata)
 
 
 def encode(metadata: ObjectMetadata) -> bytes:
-    """The stored JSON."""
+    """Returns the metadata in its stored form, JSON."""
     return msgspec.json.encode(metadata)
 
 

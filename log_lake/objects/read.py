@@ -315,7 +315,7 @@ class DataObject:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The number of bytes of the object."""
         with reading(self.name):
             return int(self._file.size())
 

@@ -38,7 +38,7 @@ class TextPlace(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault at a place."""
+    """A fault of the file, and its place."""
 
     place: TextPlace
     message: str
@@ -69,7 +69,7 @@ class MappingNode:
 
 @dataclass(frozen=True, slots=True)
 class SequenceNode:
-    """A sequence."""
+    """A sequence: its items, in the order of the text."""
 
     place: TextPlace
     nodes: tuple[PolicyNode, ...]

@@ -16,7 +16,7 @@ SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema, as plain values."""
+    """Returns the JSON schema of a policy file, as plain values."""
     key = {
         "description": "the fields that the records are sorted by: FIELD[:desc],... or a list of such fields",
         "oneOf": [

@@ -78,7 +78,7 @@ class LockedStore:
 
     @property
     def behind(self) -> Store:
-        """The store without the lock."""
+        """The store that is used under the lock."""
         return self._store
 
     @property

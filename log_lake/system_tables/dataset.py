@@ -82,7 +82,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     @property
     def view(self) -> View:
-        """The view that it offers."""
+        """The view whose records the table has."""
         return self._view
 
     @property
@@ -165,7 +165,7 @@ class _Scanner:
     batches: Generator[pa.RecordBatch, None, None]
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The records as a stream."""
+        """Returns the records as an Arrow stream."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches)
 
     def to_batches(self) -> pa.RecordBatchReader:

@@ -34,7 +34,7 @@ POOLS = "lake:pools"
 """The list of pools.  A pool may also be named `lake`, because no table of a pool is named `pools`."""
 
 TRANSACTIONS = "lake:transactions"
-"""Transactions over several pools."""
+"""The name of the table of transactions over several pools."""
 
 KINDS = (
     "actions",

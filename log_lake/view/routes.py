@@ -177,7 +177,7 @@ def graph_of(pool: Pool, *, until: int | None) -> Graph:
 
 
 def answer(value: Any) -> Response:
-    """The value as JSON."""
+    """Returns an answer whose body is the value as JSON."""
     return Response(encoded(value), media_type=JSON)
 
 

@@ -61,7 +61,7 @@ class FieldInterval:
 _BEGIN: FieldCut = (b"", 0)
 _END: FieldCut = (AFTER, 0)
 ALL = FieldInterval(_BEGIN, _END)
-"""All values, and null."""
+"""The interval of all values, and of null."""
 _NONE = FieldInterval(_END, _BEGIN)
 _NULLS = FieldInterval((NULL_VALUE, 0), (NULL_VALUE, 1))
 _VALUES = FieldInterval((NULL_VALUE, 1), _END)

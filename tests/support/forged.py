@@ -70,7 +70,7 @@ class Target:
 
     @property
     def schema(self) -> str:
-        """The id of its schema."""
+        """The id of the attacked pool's schema."""
         return Lake.open_on(self.store).pool("a").at().references[0].schema
 
 

@@ -62,7 +62,7 @@ def _nested(types: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
 
 
 types = st.recursive(_primitives, _nested, max_leaves=6)
-"""Any type."""
+"""A strategy for any type."""
 
 record_types = _records(types)
 """The types that the top level of a ZST file may have."""

@@ -25,7 +25,7 @@ from lake_core.records.transactions import version_of
 
 REFERENCE = "reference"
 EVERY = tuple(ROW.names)
-"""The columns of a row."""
+"""All columns of a row of references."""
 
 PART = 64
 """The number of references that are decoded at once, if the first few may suffice."""
@@ -69,7 +69,7 @@ class TableReferences:
     newest: str = ""
 
     def rows(self, sub_pool: str) -> pa.Table:
-        """The (sub-)pool's references."""
+        """The references of the pool or sub-pool, as rows."""
         return self.by_sub_pool[sub_pool] if sub_pool in self.by_sub_pool else to_rows([])
 
     def changed(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 WIDTH = 12
-"""Bytes of a value."""
+"""The bytes of one value of INT96."""
 
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE = 1, 2, 3

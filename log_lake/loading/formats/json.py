@@ -152,12 +152,12 @@ class _Places:
 
     @property
     def line_ends(self) -> int:
-        """The number of line ends."""
+        """The number of line ends in the frame."""
         return len(self._ends)
 
     @cached_property
     def records(self) -> int:
-        """The number of records."""
+        """The number of records in the frame."""
         return _count(self.frame.lines, self._data, self._ends)
 
     @cached_property

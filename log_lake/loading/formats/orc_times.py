@@ -34,7 +34,7 @@ def has_times(kind: pa.DataType) -> bool:
 
 
 Columns = list[tuple[pa.Array, pa.Field]]
-"""Columns with their fields."""
+"""Some columns, each with its field."""
 
 
 def are_plain(names: list[str]) -> bool:

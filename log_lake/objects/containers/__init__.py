@@ -40,7 +40,7 @@ class Container(Protocol):
 
     @property
     def footer(self) -> Footer:
-        """The file's decoded end."""
+        """The footer of the file, decoded."""
         ...
 
     @property

@@ -123,7 +123,7 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter
 
 @dataclass(frozen=True)
 class ParquetContainer:
-    """An open Parquet file."""
+    """A Parquet object, open for reading."""
 
     name: str
     file: pa.NativeFile

@@ -47,7 +47,7 @@ def open_zng(
 
 @dataclass(frozen=True)
 class ZngContainer(TypedContainer):
-    """An open object."""
+    """A ZNG object, open for reading."""
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
         """Yields the records of a group, always with all fields, because a row holds them all."""

@@ -66,7 +66,7 @@ def open_zst(
 
 @dataclass(frozen=True)
 class ZstContainer(TypedContainer):
-    """An open object."""
+    """A ZST object, open for reading."""
 
     footer: ZstFooter
 

@@ -268,7 +268,7 @@ class DataFusionMerge:
 
     @property
     def plan(self) -> str:
-        """The physical plan, as text."""
+        """DataFusion's physical plan of the merge, as text."""
         return str(self._plan.display_indent())
 
     @property

@@ -72,7 +72,7 @@ class ReferenceReading:
 
     @property
     def batch_bytes(self) -> int:
-        """Decoded bytes of a batch."""
+        """How many decoded bytes a batch has at most."""
         return self.limits.batch_bytes(self.streams)
 
     @cached_property

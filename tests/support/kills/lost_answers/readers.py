@@ -27,7 +27,7 @@ def span(chance: random.Random) -> tuple[int, int]:
 
 @dataclass
 class Report:
-    """What happened, for a person."""
+    """Counts what happened, to be shown at the end."""
 
     kills: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
