@@ -47,12 +47,12 @@ class Sizes:
         return cls(fixed, variable, sum(_leaves(field.type) for field in schema))
 
     def size(self, records: pa.Table | pa.RecordBatch) -> int:
-        """Returns how many bytes the records take in memory."""
+        """Returns how many bytes of memory the records need."""
         varying = sum(records.column(i).nbytes for i in self.variable)
         return int(self.fixed * records.num_rows + varying)
 
     def record(self, records: pa.Table | pa.RecordBatch) -> float:
-        """Returns how many bytes a record takes in memory, on average."""
+        """Returns how many bytes of memory a record needs, on average."""
         return max(1.0, self.size(records) / max(1, records.num_rows))
 
 
