@@ -1,9 +1,9 @@
-"""One piece of work in a fresh process: how long, how many records, how much memory.
+"""Measures one piece of work in a new process: its time, its records, its memory.
 
-`run(NAME, "benchmarks.zeek:lake_load", FILE...)` calls the function there and gives a `Measure`.
-Imports and sessions are outside of the timing: the function times its own work with `timed`.  Memory is
-the peak of the process and, for Spark, of its children together, sampled.  On a machine that others use too, the
-seconds of processor time say more than those that passed.
+`run(NAME, "benchmarks.zeek:lake_load", FILE...)` calls the function there and gives a `Measure`. Imports and
+sessions are outside of the timing: the function times its own work with `timed`.  Memory is the peak of the
+process and, for Spark, of its children together, sampled.  If other work runs on the machine, the seconds of
+processor time say more than those of the clock.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def write_checkpoint(
     *,
     limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
-    """Write the rows and return the footer with its groups.  The object appears whole or not at all.
+    """Writes the rows, and returns the footer with its groups.  The object appears whole or not at all.
 
     No other writer may use the name.  Raises Unavailable.
     """

@@ -51,8 +51,8 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
 
 
 class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
-    """Takes objects off the list of removed objects; from now on, objects that revisions before their removal need
-    may be missing."""
+    """Takes objects off the list of removed objects. From now on they may be missing, although older revisions
+    need them."""
 
     objects: tuple[str, ...]
 

@@ -161,8 +161,8 @@ def _unite_sums(a: pa.Field, b: pa.Field) -> pa.Field:
     """Unites sums of an aggregate pool.  Exact numbers stay exact; with doubles they become doubles, if no digit
     of a whole number is lost.
 
-    Doubles and decimals with digits after the point do not unite, because such a sum would be neither (decision
-    53).
+    Doubles and decimals with digits after the point do not unite, because their sum would be neither exact nor
+    a double (decision 53).
     """
     wide = is_wide(a) or is_wide(b)
     mark = SUM_MARK | (WIDE_MARK if wide else {})

@@ -54,7 +54,8 @@ def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
 def plan(
     file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
 ) -> None:
-    """Plans reads of an object on a server, which hold about twice `share` bytes; ignores other files."""
+    """Plans reads of an object on a server, which keep about twice `share` bytes in memory; ignores other
+    files."""
     if isinstance(file, Planned):
         file.plan(ranges(), share=share, keeps=keeps)
 

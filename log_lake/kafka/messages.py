@@ -191,7 +191,8 @@ def _texts(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator[N
 
 
 def _records(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator[Numbered]:
-    """The blocks of the reader of JSON lines, which reads files.  Raises Unavailable if the disk is full."""
+    """Yields the blocks that the reader of JSON lines makes of the lines, which it reads as a file. Raises
+    Unavailable if the disk is full."""
     with tempfile.TemporaryDirectory(prefix="log-lake-kafka-") as folder:
         path = os.path.join(folder, "values")
         try:

@@ -15,7 +15,7 @@ AIRFLOW = {
 
 
 def default_metadata() -> dict[str, str]:
-    """The metadata of a task of Airflow; empty elsewhere."""
+    """The metadata about the Airflow task that runs this process; empty if there is none."""
     return {name: os.environ[variable] for name, variable in AIRFLOW.items() if os.environ.get(variable)}
 
 

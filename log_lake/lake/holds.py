@@ -77,7 +77,7 @@ def _clones_of(listed: PoolsState, pool_id: str) -> list[PoolConfig]:
 
 
 def holding(lake: HasPools, listed: PoolsState, pool_id: str) -> list[PoolConfig]:
-    """Returns the clones that do need the pool. Raises Unavailable."""
+    """Returns those clones that need the pool now. Raises Unavailable."""
     return [config for config in _clones_of(listed, pool_id) if pool_id in needs(lake, config)]
 
 

@@ -94,7 +94,7 @@ class Snapshot:
 
     @property
     def inlined(self) -> int:
-        """Bytes of inlined objects, with those of the sub-pools."""
+        """The bytes of all inlined objects, also of those of the sub-pools."""
         return sum(s.inlined or 0 for s in self.shapes.values())
 
     def totals(self, sub_pool: str = "") -> Shape:
