@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pyarrow as pa
 
 from lake_core.context import INLINES_SINCE
+from lake_core.errors import InvalidInput
 from lake_core.history import Draft, PoolState
 from lake_core.history.covered import interval_source
 from lake_core.history.limits import MOST_INLINED
@@ -83,6 +84,21 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         points=loaded.state.points,
         bulk=write.bulk,
     )
+
+
+def begin_adding(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
+    """Begins a load that only adds records, or returns the first result under the token.
+
+    Raises InvalidInput if the token stands for a transaction that brought no records, such as a delete: then the
+    records of this load are nowhere.
+    """
+    begun = begin_load(branch, write)
+    if isinstance(begun, LoadResult) and not begun.objects:
+        raise InvalidInput(
+            f"token {write.token!r} stands for version {begun.version}, which brought no records, so nothing was "
+            "loaded; use another token for a load"
+        )
+    return begun
 
 
 def room_to_inline(state: PoolState, branch: Line) -> int:
@@ -179,7 +195,7 @@ def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
 
 def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
     """Loads files as one transaction."""
-    pending = begin_load(branch, write)
+    pending = begin_adding(branch, write)
     if isinstance(pending, LoadResult):
         return pending
     with (
@@ -195,7 +211,7 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
 
 def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) -> LoadResult:
     """Loads records as one transaction."""
-    pending = begin_load(branch, write)
+    pending = begin_adding(branch, write)
     if isinstance(pending, LoadResult):
         return pending
     with (

@@ -31,7 +31,7 @@ from lake_core.phrases import did_you_mean
 from log_lake.lake import Lake
 from log_lake.lake.branches import TRIES, planned
 from log_lake.lake.delete_spec import check_delete
-from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
+from log_lake.lake.loads import begin_adding, begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.results import LoadResult, check_keyed
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
@@ -141,7 +141,7 @@ class _Work(StatementWork):
     def insert(self, statement: Insert) -> StatementResult:
         """Load the records of the query."""
         branch = self.branch
-        pending = begin_load(branch, self._write())
+        pending = begin_adding(branch, self._write())
         if isinstance(pending, LoadResult):
             return self.loaded(pending, "inserted")
         with (

@@ -186,6 +186,12 @@ def test_a_token_of_other_work(flights: Command) -> None:
     assert "use another token for a delete" in flights.fails(
         INVALID_INPUT, "delete", "flights", "--all", "--token", "t"
     )
+    flights("delete", "flights", "--all", "--token", "d")
+    late = flights.file("b.ndjson", [{"ts": 4}])
+    said = flights.fails(INVALID_INPUT, "load", "flights", late, "--token", "d")
+    assert "which brought no records, so nothing was loaded; use another token for a load" in said
+    said = flights.fails(INVALID_INPUT, "query", "INSERT INTO flights (ts) VALUES (5)", "--token", "d")
+    assert "use another token for a load" in said
 
 
 PYTHON: list[tuple[Callable[[Lake], Any], type[LakeError], str]] = [

@@ -610,10 +610,12 @@ def test_the_line_with_which_excel_names_the_delimiter_is_honoured(lake: Command
     assert lake.scan("p") == [{"k": 1, "v": "a,b"}, {"k": 2, "v": "c"}]
 
 
-def test_a_w3c_log_says_how_it_is_loaded(lake: Command) -> None:
+@pytest.mark.parametrize("between", [" ", "\t"], ids=["IIS", "CloudFront"])
+def test_a_w3c_log_says_how_it_is_loaded(lake: Command, between: str) -> None:
+    requests = "2026-01-01 00:00:01 1 GET\n2026-01-01 00:00:02 2 -\n".replace(" ", between)
     log = (
         "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-01-01 00:00:00\n"
-        "#Fields: date time k cs-method\n2026-01-01 00:00:01 1 GET\n2026-01-01 00:00:02 2 -\n"
+        f"#Fields: date time k cs-method\n{requests}"
     )
     lake.pool("p")
     for options in ([], ["--format", "csv"], ["--format", "csv", "--csv-comment", "#"]):

@@ -11,6 +11,7 @@ from log_lake.loading.csv_options import CsvOptions
 
 _SEPARATOR = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 _W3C = re.compile(rb"(?:\xef\xbb\xbf)?#(?:Software|Version|Date|Start-Date|Fields): ?")
+_TABS = re.compile(rb"^[^#\r\n][^\r\n]*\t", re.MULTILINE)
 _FIELDS = re.compile(rb"^#Fields: *([^\r\n]*)", re.MULTILINE)
 
 
@@ -27,13 +28,15 @@ def w3c_log(begin: bytes, options: CsvOptions) -> str:
     """Returns what a user must do to load a log in the W3C's extended format, whose header is a comment.
 
     Returns "" if the file is not such a log, or if the options already say so.  Web servers such as IIS write
-    this format.  Read as plain CSV, its first request would become the header.
+    this format; CloudFront puts tabs between the values.  Read as plain CSV, its first request would become the
+    header.
     """
     if options.names or not _W3C.match(begin):
         return ""
     fields = _FIELDS.search(begin)
     names = "NAMES" if fields is None else ",".join(fields[1].decode(errors="replace").split())
+    delimiter = "tab" if _TABS.search(begin) else "' '"
     return (
         "this is a log in the W3C's extended format, whose header is a comment; load it with --format csv "
-        f"--csv-comment '#' --csv-delimiter ' ' --csv-header none --csv-null - --csv-names {names}"
+        f"--csv-comment '#' --csv-delimiter {delimiter} --csv-header none --csv-null - --csv-names {names}"
     )
