@@ -108,7 +108,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
     if by.startswith(CLONE):
         clone = by.removeprefix(CLONE).partition(" (tag ")[0]
         return (
-            f"erase the records in {clone} too (lake erase {clone} ...), or drop it and delete it for good; then: "
+            f"erase the records in {clone} too (lake erase {clone} ...), give it objects of its own (lake compact "
+            f"{clone} --strategy full, and lake vacuum {clone}), or drop it and delete it for good; then: "
             f"lake-agent retention --lake LAKE {pool_name}"
         )
     if by.startswith(LEASE):
