@@ -15,7 +15,8 @@ from log_lake.extras import need
 def ui(args: Namespace) -> None:
     """Serve the web view on the loopback address until the process is interrupted."""
     need("ui", "lake ui")
-    from log_lake.view.serving import listen, serve
+    from log_lake.view.listening import listen
+    from log_lake.view.serving import serve
 
     def told(address: str) -> None:
         if args.json:

@@ -10,7 +10,7 @@ from log_lake.iceberg_catalog.refusals import Refusal, refusal_response
 from log_lake.iceberg_catalog.request import CatalogResponse
 from log_lake.metrics.watching import Watching
 from log_lake.view.guard import is_foreign
-from log_lake.view.serving import AsgiApp
+from log_lake.view.listening import AsgiApp
 
 PATH = "/metrics"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"

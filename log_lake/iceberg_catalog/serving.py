@@ -24,7 +24,7 @@ from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
 from log_lake.metrics.watching import Watching
 from log_lake.view.lakes import Lakes
-from log_lake.view.serving import ADDRESS, AsgiApp, listen, open_to_read, run_until_asked
+from log_lake.view.listening import ADDRESS, AsgiApp, listen, open_to_read, run_until_asked
 
 MAX_CONNECTIONS = 500
 """The most open connections; a further one is answered with 503.  A process may often have 1,024 open files, and

@@ -37,7 +37,7 @@ from log_lake.service.writing import WriteAnswers
 from log_lake.sql_writes import creates, is_write
 from log_lake.view.guard import is_foreign
 from log_lake.view.lakes import Lakes
-from log_lake.view.serving import AsgiApp
+from log_lake.view.listening import AsgiApp
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import pytest
 
 from lake_core.errors import Denied
 from log_lake.lake import Lake
-from log_lake.view.serving import ADDRESS, open_to_read
+from log_lake.view.listening import ADDRESS, open_to_read
 from tests.support.command import Command
 from tests.support.ui import Served, serving
 

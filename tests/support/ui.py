@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from log_lake.view.serving import ADDRESS
+from log_lake.view.listening import ADDRESS
 from tests.support.repository import ROOT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -29,3 +30,17 @@ def test_a_bucket_of_a_lake_or_of_a_file_names_the_extra_that_is_missing(
 
 def test_what_is_installed_is_not_complained_of() -> None:
     need("spark", "a Spark application")
+
+
+SERVING = """
+import sys
+for absent in ("fastapi", "starlette", "pyspark", "airflow", "s3fs", "dlt", "confluent_kafka"):
+    sys.modules[absent] = None
+import log_lake.cli.serving, log_lake.iceberg_catalog.serving, log_lake.service.app, log_lake.publish.run
+"""
+
+
+def test_the_extra_serve_is_enough_for_lake_serve() -> None:
+    """Another process, since this one has imported what the other extras install."""
+    done = subprocess.run([sys.executable, "-c", SERVING], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ from log_lake.iceberg_catalog.tables import Loaded
 from log_lake.iceberg_catalog.turns import Turns
 from log_lake.lake import Lake
 from log_lake.view.lakes import Lakes
-from log_lake.view.serving import open_to_read
+from log_lake.view.listening import open_to_read
 from tests.support.iceberg import read_table, shown, values
 
 ODD = "a*..%2Fü.<b>+;&?#"
