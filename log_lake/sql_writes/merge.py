@@ -211,7 +211,7 @@ class _Merging:
             match one.action:
                 case SetFields(sets):
                     if self._has_records:
-                        self._setters[number] = self._setter(columns if sets is None else sets)
+                        self._setters[number] = self._setter(self._every(columns) if sets is None else sets)
         self._values = {
             number: columns if one.action.values is None else one.action.values
             for number, one in enumerate(self.statement.clauses)
@@ -229,14 +229,17 @@ class _Merging:
     def _has_records(self) -> bool:
         return bool(self.view.schema.names)
 
+    def _every(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """What SET * sets: all, but no key of an upsert pool that ON compares, and which is equal already."""
+        keys = () if self.view.rule.keeps_all else self._key.names
+        return [one for one in columns if one[0] not in keys or (one[0], one[0]) not in self.statement.equal]
+
     def _setter(self, sets: Sequence[tuple[str, str]]) -> FieldSetter:
-        names, rule = self.view.schema.names, self.view.rule
+        names = self.view.schema.names
         for name, _ in sets:
             if name not in names:
                 raise InvalidInput(f"MERGE: SET {name}: no such field; {did_you_mean(name, names)}")
-        if not rule.keeps_all:  # SET * of a source with the key
-            sets = [one for one in sets if (one[0], one[0]) not in self.statement.equal]
-            self.work.check_changed([name for name, _ in sets], verb="MERGE")
+        self.work.check_changed([name for name, _ in sets], verb="MERGE")
         return self.join.setter([Expression(self.view.schema.field(name), sql) for name, sql in sets])
 
     # --- what changes

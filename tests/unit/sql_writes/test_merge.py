@@ -189,6 +189,18 @@ def test_merges_that_run_at_once_lose_none_and_insert_once(lake: Lake, kind: str
     assert rows(pool) == [{"k": 1, "n": len(done)}]
 
 
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_a_field_that_on_compares_may_be_set(lake: Lake, kind: str) -> None:
+    pool = stock(lake, kind)
+    on = "MERGE INTO stock t USING (VALUES (2)) s (n) ON t.n = s.n"
+    done = execute(
+        lake,
+        f"{on} WHEN MATCHED THEN UPDATE SET n = s.n * 10 WHEN NOT MATCHED BY SOURCE THEN UPDATE SET n = -1",
+    )
+    assert done.merged == MergedRecords(updated=3)
+    assert [row["n"] for row in rows(pool)] == [-1, 20, -1]
+
+
 def test_records_of_a_changed_key_that_do_not_change_stay(lake: Lake) -> None:
     pool = lake.create_pool("logs", key="ts")
     pool.branch().append(
