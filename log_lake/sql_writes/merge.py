@@ -48,7 +48,7 @@ from log_lake.sql_writes.merge_statement import (
     MergeWhen,
     SetFields,
 )
-from log_lake.sql_writes.work import MergedRecords, StatementResult, StatementWork, matching
+from log_lake.sql_writes.work import MergedRecords, StatementResult, StatementWork, aged_off, matching
 from log_lake.system_tables.bounds import is_compared
 from log_lake.system_tables.columns import folded, sql_names
 from log_lake.system_tables.engine import connected
@@ -255,7 +255,7 @@ class _Merging:
         if self.join.is_empty and not self.statement.needs_every_record:
             return changes
         names = [*self._key.names, *self._compared()]
-        plan = plan_scan(self.view, columns=list(dict.fromkeys(names)), where=self._where(), ages=False)
+        plan = plan_scan(self.view, columns=list(dict.fromkeys(names)), where=self._where())
         for table in _gathered(self.view.run(plan)):
             decided = self.join.decided(table)
             if decided.num_rows:
@@ -340,6 +340,9 @@ class _Merging:
                 if one.num_rows:
                     builder.add(Block(one))
                     given += one.num_rows
+        if self.view.rule.keeps_all:
+            for table in aged_off(self.view, spec):
+                builder.add(Block(table))
         return given
 
     def _in_place(self, table: pa.Table, decided: pa.Table) -> Iterator[pa.Table]:
@@ -386,7 +389,7 @@ class _Merging:
         condition = None
         with contextlib.suppress(InvalidInput):  # too many keys
             condition = of_keys(keys, self._key)
-        plan = plan_scan(self.view, columns=names, where=condition, ages=False)
+        plan = plan_scan(self.view, columns=names, where=condition)
         for table in _gathered(self.view.run(plan)):
             if self.join.meets(table, keys):
                 raise InvalidInput(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -42,7 +42,7 @@ from log_lake.sql_writes.merge import merge
 from log_lake.sql_writes.merge_statement import MergeStatement
 from log_lake.sql_writes.statement import ChangeStatement, Delete, Insert, Update, parsed
 from log_lake.sql_writes.text import ChangeTarget
-from log_lake.sql_writes.work import StatementResult, StatementWork, matching
+from log_lake.sql_writes.work import StatementResult, StatementWork, aged_off, matching
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
@@ -203,7 +203,7 @@ class _Work(StatementWork):
         branch = self.branch
         pending = begin_load(branch, self._write())
         if isinstance(pending, LoadResult):
-            return self.loaded(pending, "updated")
+            return self._updated(pending)
         if not pending.read_version:  # nothing was ever loaded
             return self.would("updated", 0)
         view = self.pool.at_version(pending.read_version, branch=branch.name)
@@ -215,16 +215,31 @@ class _Work(StatementWork):
             lease_of(branch, pending, why="update"),
             self._setting(statement, view) as new,
         ):
+            records = 0
             for table in matching(view, spec):
                 self.stop.check()
                 builder.add(Block(new(table)))
-            written = builder.finish()
-            if not written:
+                records += table.num_rows
+            if not records:
                 return self.would("updated", 0)
+            if branch.rule.keeps_all:
+                for table in aged_off(view, spec):
+                    self.stop.check()
+                    builder.add(Block(table))
+            written = builder.finish()
             check_keyed((one.action for one in written), "UPDATE", branch.key)
             replaced = spec if branch.rule.keeps_all else None
             done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
-        return self.loaded(done, "updated")
+        return (
+            self._updated(done)
+            if done.repeated
+            else replace(self._updated(done), records=records, is_exact=True)
+        )
+
+    def _updated(self, done: LoadResult) -> StatementResult:
+        """The result of a commit, which may hold records, too, that `age_off` hides."""
+        is_exact = not (self.branch.rule.keeps_all and self.pool.settings["age_off"])
+        return replace(self.loaded(done, "updated"), is_exact=is_exact)
 
     @contextmanager
     def _setting(self, statement: Update, view: View) -> Iterator[Callable[[pa.Table], pa.Table]]:

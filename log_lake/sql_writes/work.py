@@ -3,14 +3,16 @@ result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from lake_core.conditions import may_hold
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
+from lake_core.records.conditions import And
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec
@@ -133,6 +135,23 @@ class StatementWork:
 
 
 def matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
-    """The records that a tombstone of the condition would hide, also those that have aged off: they would come back
-    if the setting `age_off` changed."""
-    return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False))
+    """The records that readers see and that a tombstone of the condition would hide."""
+    return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition))
+
+
+def aged_off(view: View, spec: DeleteSpec) -> Iterator[pa.Table]:
+    """The records of an append pool that the tombstone would hide too, although `age_off` hides them from readers.
+
+    A statement that replaces records writes these again as they are: they come back if the setting changes.
+    """
+    for aged in view.aged_off:
+        plan = plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False)
+        asked = [one for one in (plan.where, aged.condition) if one is not None]
+        where = And(tuple(asked)) if len(asked) > 1 else asked[0]
+        references = tuple(
+            one
+            for one in plan.references
+            if may_hold(where, plan.schemas[one.schema], one.columns, records=one.records)
+        )
+        # the condition of the setting compares a field with values of several classes, which no check allows
+        yield from view.run(replace(plan, where=where, references=references))

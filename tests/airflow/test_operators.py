@@ -285,6 +285,9 @@ for number, sql in enumerate((
     "update p set v = v + 1 where k = 2",
     "insert into p by name select k + 10 as k, v from p where k = 1",
     "delete from p where k = 3",
+    "merge into p t using (values (1, 7), (4, 8)) s (k, v) using (k) when matched then update set v = s.v "
+    "when not matched then insert *",
+    "create table q as select v, k from p order by v desc",
     "select 1",
     "drop table p",
 )):
@@ -293,7 +296,7 @@ for number, sql in enumerate((
     planned = [(one.pool, one.writes) for one in operator.planned_effects()]
     try:
         done = operator.execute({"ti": task})
-        assert planned == [("p", True)] and operator.effects[0].version == done["version"]
+        assert planned == [(done["pool"], True)] and operator.effects[0].version == done["version"]
         answer.append([done["verb"], done["records"], done["repeated"]])
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
@@ -346,8 +349,15 @@ def test_a_statement_changes_its_pool_once_for_each_task_of_a_run(tmp_path: Path
     said = ask(tmp_path, STATED, str(tmp_path / "lake"))
     assert said[:2] == [["updated", 1, False], ["updated", 1, True]], "a task that is tried again"
     assert said[2:4] == [["inserted", 1, False], ["deleted", 1, False]]
-    assert all(text.startswith("InvalidInput: ") and "\n" not in text for text in said[4:])
-    assert pool.at().to_table().to_pylist() == [{"k": 1, "v": 0}, {"k": 2, "v": 1}, {"k": 11, "v": 0}]
+    assert said[4:6] == [["merged", 2, False], ["created", 4, False]]
+    assert all(text.startswith("InvalidInput: ") and "\n" not in text for text in said[6:])
+    assert [tuple(row.values()) for row in pool.at().to_table().to_pylist()] == [
+        (1, 7),
+        (2, 1),
+        (4, 8),
+        (11, 0),
+    ]
+    assert lake.pool("q").at().to_table()["v"].to_pylist() == [8, 7, 1, 0]
 
 
 def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> None:

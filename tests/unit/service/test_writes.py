@@ -278,6 +278,38 @@ def test_statements_of_writers_are_transactions_with_a_token(served: Served, the
     assert run("DELETE FROM nope", "token=e").status == 404
 
 
+def test_a_merge_is_a_writers_and_create_a_keepers(served: Served, there: Lake) -> None:
+    def run(role: CallerRole, sql: str, query: str = "token=t") -> Told:
+        return served.ask("POST", "/lakes/lake/query", sql, query=query, role=role)
+
+    create = "CREATE TABLE made AS SELECT k, s FROM logs ORDER BY k"
+    for role in (CallerRole.READER, CallerRole.WRITER):
+        for query in ("token=t", "dry_run=true"):
+            told = run(role, create, query)
+            assert (told.status, "keeper" in told.json["detail"]) == (403, True), told.body
+    assert [pool.name for pool in there.pools()] == ["logs"]
+    assert run(CallerRole.KEEPER, create, "dry_run=true").json["records"] == 1
+    made = [run(CallerRole.KEEPER, create) for _ in range(2)]
+    assert [(one.status, one.json["verb"], one.json["repeated"]) for one in made] == [
+        (200, "created", False),
+        (200, "created", True),
+    ]
+    assert there.pool("made").at().to_table().to_pylist() == [{"k": 1, "s": "a"}]
+    assert run(CallerRole.KEEPER, create, "token=other").status == 409
+
+    merge = (
+        "MERGE INTO made t USING (VALUES (1, 'b'), (2, 'c')) s (k, s) USING (k) "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert run(CallerRole.READER, merge).status == 403
+    counts = {"inserted": 1, "updated": 1, "deleted": 0}
+    assert run(CallerRole.WRITER, merge, "dry_run=true").json["merged"] == counts
+    told = run(CallerRole.WRITER, merge, "token=m")
+    assert (told.json["version"], told.json["merged"]) == (2, counts)
+    assert run(CallerRole.WRITER, merge, "token=m").json["repeated"] is True
+    assert there.pool("made").at().to_table()["s"].to_pylist() == ["b", "c"]
+
+
 def test_a_statement_that_changes_a_pool_ends_in_time_and_has_changed_nothing(there: Lake) -> None:
     served = Served(there, bounds=ServiceLimits(seconds=0.05, write_seconds=0.05))
     endless = "INSERT INTO logs (k) SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"

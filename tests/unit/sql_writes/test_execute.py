@@ -309,12 +309,44 @@ def test_an_update_is_done_on_main_only(lake: Lake, logs: Pool) -> None:
         execute(lake, 'UPDATE "logs@dev" SET n = 0')
 
 
-def test_records_that_have_aged_off_are_updated_too(lake: Lake) -> None:
-    pool = lake.create_pool("aging", key="ts", settings={"age_off": "ts:1d", "type.ts": "timestamp"})
-    pool.branch().append(pa.table({"ts": [dt.datetime(2020, 1, 1), dt.datetime(2999, 1, 1)], "n": [1, 2]}))
-    execute(lake, "UPDATE aging SET n = n + 1")
+AGED = [dt.datetime(2020, 1, 1), dt.datetime(2999, 1, 1)]
+STATEMENTS = [
+    ("UPDATE aging SET n = n + 1", 1, [1, 3]),
+    ("UPDATE aging SET n = n + 1 WHERE n = 1", 0, [1, 2]),
+    ("DELETE FROM aging WHERE n > 0", 1, []),
+    ("MERGE INTO aging t USING (SELECT 1 AS n) s ON t.n = s.n WHEN MATCHED THEN DELETE", 0, [1, 2]),
+    ("MERGE INTO aging t USING (SELECT 1 AS o) s ON true WHEN MATCHED THEN UPDATE SET n = n + 1", 1, [1, 3]),
+    ("MERGE INTO aging t USING (VALUES (1)) s (n) USING (n) WHEN NOT MATCHED BY SOURCE THEN DELETE", 1, [1]),
+]
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize(("sql", "count", "left"), STATEMENTS)
+def test_statements_meet_what_readers_see_and_keep_what_has_aged_off(
+    lake: Lake, kind: str, sql: str, count: int, left: list[int]
+) -> None:
+    """Both records have the same first field of the key, so one tombstone hides both."""
+    pool = lake.create_pool("aging", key="k,ts", kind=kind, settings={"age_off": "ts:1d"})
+    pool.branch().append(pa.table({"k": [1, 1], "ts": AGED, "n": [1, 2]}))
+    assert execute(lake, sql, dry_run=True).records == count
+    done = execute(lake, sql, token="t")
+    assert (done.records, done.is_exact) == (count, True)
+    if count and sql.startswith("UPDATE"):
+        again = execute(lake, sql, token="t")
+        assert (again.repeated, again.is_exact) == (True, kind == "upsert")
     lake.catalog.configure("aging", {"age_off": ""})
-    assert [row["n"] for row in rows(lake.pool("aging"))] == [2, 3]
+    assert [row["n"] for row in rows(lake.pool("aging"))] == left
+
+
+def test_a_record_that_has_aged_off_does_not_keep_another_from_its_key(lake: Lake) -> None:
+    pool = lake.create_pool("aging", key="k", kind="upsert", settings={"age_off": "ts:1d"})
+    pool.branch().append(pa.table({"k": [1], "ts": AGED[:1]}))
+    source = "(SELECT 1 AS k, TIMESTAMP '2999-01-01' AS ts) s"
+    assert (
+        execute(lake, f"MERGE INTO aging t USING {source} USING (k) WHEN NOT MATCHED THEN INSERT *").records
+        == 1
+    )
+    assert rows(pool) == [{"k": 1, "ts": AGED[1]}]
 
 
 def test_what_sql_would_change_beside_a_field_is_refused(lake: Lake) -> None:
