@@ -61,6 +61,20 @@ def test_every_type_keeps_its_values_and_a_later_field_is_added(pipeline: Make, 
     assert schema.field("at").type == pa.timestamp("us", "UTC")
 
 
+def test_names_that_dlt_takes_for_one_are_one_field_and_one_pool(pipeline: Make, uri: str) -> None:
+    """docs/dlt.md says so: dlt has the one name before it gives the records to a destination."""
+    pipe = pipeline()
+    pipe.run([{"id": 1, "A b": 1, "a_b": 2, "aB": 3}, {"id": 2, "aB": 4, "A b": 5}], table_name="Some Names")
+    assert records(uri, "shop.some_names", "id", "a_b") == [(1, 3), (2, 5)]
+    pipe.run([{"id": 3, "a_b": "text"}], table_name="someNames")
+    assert records(uri, "shop.some_names", "id", "a_b", "a_b__v_text") == [
+        (1, 3, None),
+        (2, 5, None),
+        (3, None, "text"),
+    ]
+    assert [pool.name for pool in Lake.open(uri).pools() if "names" in pool.name] == ["shop.some_names"]
+
+
 def test_append_keeps_all_and_replace_takes_the_place_of_all_nested_records_too(
     pipeline: Make, uri: str
 ) -> None:
