@@ -28,6 +28,7 @@ NAMES = (
     "retention",
     "ranges",
     "index",
+    "rules",
     "spark",
     "airflow",
     "flights",

@@ -43,6 +43,7 @@ list to pyproject.toml):
     objects        sorted data objects
     combine        records of equal keys: append, upsert, aggregate
     compaction     which references to merge, in which jobs
+    indexes        which values an object certainly lacks: index rules, their objects, questions to these
     where          conditions as text, and over records
     reverts        builds the draft that undoes a transaction
     presence       checks that objects are on the store; finds out why one is missing

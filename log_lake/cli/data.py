@@ -216,6 +216,17 @@ def explain_scan(view: View, plan: ScanPlan, *, jobs: int, as_json: bool) -> Non
         for part in (view.parts(plan, jobs) if jobs > 1 else plan.parts([]))
     ]
     print_rows(rows, as_json=as_json, empty="no object is read")
+    left = plan.left_out
+    if plan.where is None or not (left.by_statistics or left.answers):
+        return
+    silent = {answer: count for answer, count in (left.answers or {}).items() if answer.is_silent}
+    if as_json:
+        told = {answer.name.lower(): count for answer, count in silent.items()}
+        print_json({"left_out": {"statistics": left.by_statistics, "index": left.by_index}, "not_used": told})
+        return
+    say(f"left out: {left.by_statistics:,} objects by statistics, {left.by_index:,} by indexes")
+    for answer, count in sorted(silent.items(), key=lambda one: one[0].name):
+        say(f"{counted(count, 'object')} read, as {answer.value}: lake index make {view.config.name}")
 
 
 def _ranges(path: str, view: View) -> list[KeyRange]:

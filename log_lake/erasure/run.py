@@ -62,7 +62,7 @@ from log_lake.erasure.holders import (
 from log_lake.erasure.in_journal import Inlined, inlined_objects, withdraw_expired
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
-from log_lake.erasure.search import Search, chunks, foreign, known_id
+from log_lake.erasure.search import Search, chunks, foreign, known_id, left_indexes
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
@@ -321,6 +321,8 @@ class _Run:
         """Deletes the objects with matching records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
         names = self.search.on_store()
+        if left := left_indexes(names):
+            self.pool.store.delete_all(left)
         state = self.pool.history.load_open().state
         if uncommitted := self.search.uncommitted(state, names):
             try:

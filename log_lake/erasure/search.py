@@ -25,6 +25,7 @@ from lake_core.store import ObjectInfo
 from log_lake.erasure.holding import HoldingAnswer, answer_of
 from log_lake.erasure.in_journal import Inlined
 from log_lake.erasure.target import Target
+from log_lake.indexes.names import listed_index
 from log_lake.lake.pool import Pool
 from log_lake.objects.located import Located
 from log_lake.presence.roots import Tagged, read_tags, tagged_objects
@@ -219,5 +220,18 @@ def known_id(info: ObjectInfo) -> str:
 
 
 def foreign(names: list[ObjectInfo]) -> list[str]:
-    """Names that are not those of data objects, so their content is unknown."""
-    return [info.name for info in names if object_id(info) is None]
+    """Names that are neither those of data objects, so their content is unknown, nor of indexes of these.
+
+    The index of a data object that is not there counts as foreign: it may hold values of erased records.
+    """
+    others = [info for info in names if object_id(info) is None]
+    if not others:
+        return []
+    there = {object_id(info) for info in names}
+    return [i.name for i in others if (one := listed_index(i)) is None or one.object_id not in there]
+
+
+def left_indexes(names: list[ObjectInfo]) -> list[str]:
+    """The index objects among these names whose data objects are not there."""
+    left = set(foreign(names))
+    return [info.name for info in names if info.name in left and listed_index(info) is not None]

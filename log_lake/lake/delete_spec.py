@@ -16,6 +16,7 @@ from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.presence.absence import planning_again
 from log_lake.reading.age_off import newer_than_all
+from log_lake.reading.indexed import asked
 from log_lake.reading.plan import plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import scan
@@ -110,6 +111,11 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
     candidates = revision.may_hide(newer_than_all("", key_range, condition, sub_pool=spec.sub_pool))
     if not candidates:
         return False
+    if condition is not None:
+        schemas = {r.schema: revision.state.schema(r.schema) for r in candidates}
+        absent = asked(condition, candidates, revision, schemas, store).absent
+        if not (candidates := [r for r in candidates if r.object not in absent]):
+            return False
     columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
     names = set(revision.schema.names)
     plan = plan_scan(

@@ -160,6 +160,7 @@ def builder(
         contract=pending.contract(config),
         inline=inline,
         sums=pending.sums,
+        indexes=settings.index_rules,
         sort=RUN if pending.bulk else settings["load.sort"],
         target_size=settings["compact.target_size"],
         points=pending.points,

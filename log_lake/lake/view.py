@@ -30,6 +30,7 @@ from log_lake.content.content import ContentSum, content_of
 from log_lake.measuring import measured, timed
 from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
+from log_lake.reading.indexed import with_indexes
 from log_lake.reading.parts import parts_of_plan, side_by_side
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
@@ -94,6 +95,7 @@ class View(Revision):
                 self, key_range=key_range, columns=columns, where=where, keep=keep, ranges=ranges
             )
             plan = replace(plan, references=self._without_vacuumed(plan.references))
+            plan = with_indexes(plan, self, self.store)
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
             self.config.name,

@@ -32,6 +32,7 @@ from lake_core.store import Store
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
+from log_lake.indexes.rule import IndexRule
 from log_lake.loading.block import WIDE, Block, most_absent, rejected_table
 from log_lake.loading.checks import program_table
 from log_lake.loading.contract import Contract, lost_line
@@ -82,6 +83,7 @@ class ObjectBuilder:
     """About how many stored bytes each object of a run has."""
     points: tuple[bytes, ...] = ()
     """Encoded keys in ascending order; a run that was sorted on disk is cut at them too."""
+    indexes: tuple[IndexRule, ...] = ()
     bulk: bool = False
     """Whether a run that was sorted in memory is cut at the points as well."""
     written: list[WrittenObject] = field(default_factory=list)
@@ -229,6 +231,7 @@ class ObjectBuilder:
             limits=self.limits,
             inline=max(0, self.inline),
             sums=self.sums,
+            indexes=self.indexes,
         )
         self.inline -= len(written.action.data)
         self.written.append(replace(written, misfits=counts))
@@ -247,6 +250,7 @@ class ObjectBuilder:
                 ordinal=first + number,
                 limits=self.limits,
                 sums=self.sums,
+                indexes=self.indexes,
             )
 
         written = write_run(tables, Cuts(self.target_size, records, points), writer, key=self.key)

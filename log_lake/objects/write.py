@@ -37,6 +37,8 @@ from lake_core.store import Store
 from log_lake.columns.keys import keys_at, sort_order
 from log_lake.combine.combine import combine
 from log_lake.content.content import ObjectSums
+from log_lake.indexes.rule import IndexRule
+from log_lake.indexes.writing import IndexWriter
 from log_lake.objects import metadata
 from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers import Sink
@@ -91,11 +93,12 @@ def write_object(
     limits: ObjectLimits = OBJECT_LIMITS,
     inline: int = 0,
     sums: bool = False,
+    indexes: tuple[IndexRule, ...] = (),
 ) -> WrittenObject:
     """Sorts, combines by the rule, and writes the records (at least one, `normalized`).
 
     An object of at most `inline` bytes is not written to the store: the action has its bytes.  `sums`: the action
-    has the sums of its records.
+    has the sums of its records.  `indexes`: an object on the store gets these indexes.
 
     The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
     a key field has a type without order, Unavailable if the store fails.
@@ -113,6 +116,7 @@ def write_object(
         limits=limits,
         inline=inline,
         sums=sums,
+        indexes=indexes,
     )
     written = write_tables(writer, lambda: [table])
     assert written is not None
@@ -182,6 +186,7 @@ class ObjectWriter:
     limits: ObjectLimits = OBJECT_LIMITS
     inline: int = 0
     sums: bool = False
+    indexes: tuple[IndexRule, ...] = ()
     partition: KeyRange = EVERYTHING
     """The key range of the merge that writes this object, even if it has fewer records; other objects of the same
     merge have other ranges."""
@@ -201,6 +206,7 @@ class ObjectWriter:
     _columns: tuple[Column, ...] = field(default=(), init=False)
     _seqs: tuple[int, int] | None = field(default=None, init=False)
     _sums: ObjectSums = field(default_factory=ObjectSums, init=False)
+    _indexing: IndexWriter | None = field(default=None, init=False)
     _low: bytes = field(default=b"", init=False)
     _last: bytes = field(default=b"", init=False)
 
@@ -242,6 +248,8 @@ class ObjectWriter:
             return
         with self._writing():
             self._stack.__exit__(None, None, None)
+        if self._indexing is not None and written is not None and not written.action.data:
+            self._indexing.write(self.store, self.origin.pool_id, self.object_id)
         self._written = written
 
     @property
@@ -299,6 +307,7 @@ class ObjectWriter:
 
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
+        self._indexing = IndexWriter(self.indexes) if self.indexes and not self.sub_pool else None
         file = self._stack.enter_context(self._new_file())
         self._file = SummedFile(file)
         self._sink = self._stack.enter_context(closing(self._new_sink(self._file, first)))
@@ -335,6 +344,8 @@ class ObjectWriter:
             self._seqs = min(seqs[0], oldest), max(seqs[1], newest)
         if self.sums:
             self._sums.add(table)
+        if self._indexing is not None:
+            self._indexing.add(users)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:

@@ -40,7 +40,7 @@ from log_lake.policies.nodes import (
     TextPlace,
     read_nodes,
 )
-from log_lake.settings.settings import KNOWN, TYPE_PREFIX, check_setting, check_together
+from log_lake.settings.settings import KNOWN, check_setting, check_together, is_known
 
 SECTIONS = ("defaults", "pools")
 OF_DEFAULTS = ("key", "kind", "settings")
@@ -211,7 +211,7 @@ class _Reader:
         own_names = {name.text for name, _ in own}
         before = len(self.faults)
         for name, text in given.values():
-            if name.text not in KNOWN and not name.text.startswith(TYPE_PREFIX):
+            if not is_known(name.text):
                 self.unknown(name)
                 continue
             try:
@@ -230,13 +230,13 @@ class _Reader:
     def check_readable(self, settings: Sequence[tuple[ScalarNode, ScalarNode]]) -> None:
         """Adds a fault for each unknown setting, and for each value that no pool could use."""
         for name, text in settings:
-            if name.text not in KNOWN and not name.text.startswith(TYPE_PREFIX):
+            if not is_known(name.text):
                 self.unknown(name)
             elif error := _unreadable(name, text):
                 self.fault(text.place, f"setting {name.text}={text.text}: {error}")
 
     def unknown(self, name: ScalarNode) -> None:
-        hint = self.hint(name.text, [*KNOWN, "type.FIELD"])
+        hint = self.hint(name.text, [*KNOWN, "type.FIELD", "index.NAME"])
         self.fault(name.place, f"unknown setting {name.text!r}{hint} (lake apply --schema lists them)")
 
     def key(self, node: PolicyNode | None, of: str, place: TextPlace) -> PoolKey | None:
@@ -281,7 +281,7 @@ class _Reader:
                 parts[name.text] = (name, value)
             elif names is SECTIONS and name.text.startswith("x-"):
                 continue  # a place for anchors
-            elif "settings" in names and (name.text in KNOWN or name.text.startswith(TYPE_PREFIX)):
+            elif "settings" in names and is_known(name.text):
                 self.fault(name.place, f"{of}: {name.text} is a setting; write it below settings:")
             else:
                 self.fault(name.place, f"{of}: unknown name {name.text!r}{self.hint(name.text, names)}")

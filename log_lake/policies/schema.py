@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from log_lake.combine.declared import FUNCTIONS, KINDS
+from log_lake.indexes.rule import FORM, INDEX_PREFIX
+from log_lake.settings.setting_types import pattern
 from log_lake.settings.settings import KNOWN, TYPE_PREFIX
 
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"
@@ -39,7 +41,11 @@ def json_schema() -> dict[str, Any]:
             f"^{TYPE_PREFIX.replace('.', '[.]')}": {
                 "description": "declares a field's type, such as timestamp or decimal(9,2)",
                 "type": "string",
-            }
+            },
+            f"^{INDEX_PREFIX.replace('.', '[.]')}": {
+                "description": "an index for a field of each data object, such as bloom(flight)",
+                **pattern(FORM),
+            },
         },
         "additionalProperties": False,
     }
@@ -95,6 +101,10 @@ def settings_table() -> Iterator[str]:
         default = f"`{_cell(setting.default)}`" if setting.default else ""
         yield f"| `{name}` | {_cell(setting.type.form)} | {default} | {_cell(setting.meaning)} |"
     yield f"| `{TYPE_PREFIX}FIELD` | a type, such as `timestamp` or `decimal(9,2)` | | the type of a field |"
+    yield (
+        f"| `{INDEX_PREFIX}NAME` | a kind and a field, such as `bloom(flight)` | | an index for a field of each "
+        "data object: [indexes.md](indexes.md) |"
+    )
 
 
 def _cell(text: str) -> str:

@@ -24,6 +24,7 @@ from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import DELETED
 from log_lake.compaction.ranges import places
+from log_lake.indexes.lookup import IndexAnswer
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
 from log_lake.texts.keytext import check_range
@@ -44,6 +45,17 @@ class AnnouncedSchemas(dict[str, pa.Schema]):
 
     def __missing__(self, id: str) -> pa.Schema:
         raise Corrupt(f"schema {id[:80]!r}: a reference has this schema, which the pool never announced")
+
+
+@dataclass(frozen=True)
+class SkippedReferences:
+    """How many references of the pool a plan leaves out, by what; `answers` counts what indexes said, None if none
+    was asked."""
+
+    by_range: int = 0
+    by_statistics: int = 0
+    by_index: int = 0
+    answers: Mapping[IndexAnswer, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,9 @@ class ScanPlan:
     """Columns of `hidden.ROW` that the result has after the requested ones."""
     ranges: tuple[KeyRange, ...] = ()
     """The ranges that are read, united and ascending, within `key_range`; if empty, all of it."""
+    absent: frozenset[str] = frozenset()
+    """Objects that hold no record that fulfils the condition, as their indexes say (`reading.indexed`)."""
+    left_out: SkippedReferences = SkippedReferences()
 
     @property
     def records(self) -> int:
@@ -151,6 +166,7 @@ def plan_scan(
         spans = parts_within(united(ranges), key_range)
         key_range = KeyRange(spans[0].low, spans[-1].high) if spans else NOTHING
     references = _references(revision, key_range, spans)
+    in_range = len(references)
     if condition is not None and rule.keeps_all:
         references = [
             r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
@@ -171,6 +187,9 @@ def plan_scan(
         lifts=revision.lifts_of(references),
         keep=tuple(keep) if rule.keeps_rows(format_of(r.object) for r in references) else (),
         ranges=spans if len(spans) > 1 else (),
+        left_out=SkippedReferences(
+            revision.snapshot.totals(revision.sub_pool).references - in_range, in_range - len(references)
+        ),
     )
 
 

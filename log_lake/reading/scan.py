@@ -298,7 +298,8 @@ class _Windows:
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
     assert plan.where is not None
-    return may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
+    may = may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
+    return may and alone.object not in plan.absent
 
 
 def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Schema:

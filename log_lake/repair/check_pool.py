@@ -36,6 +36,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import schema_id
 from lake_core.store import ObjectInfo
+from log_lake.indexes.lookup import index_fault
+from log_lake.indexes.names import listed_index
 from log_lake.leases import LeaseNote
 from log_lake.presence.absence import is_damage
 from log_lake.presence.extent import Extent, journal_extent
@@ -315,7 +317,10 @@ class PoolCheck:
             listed = state.removed.get_many(ids)
             self.progress("names", len(infos))
             for id, info, is_reached in zip(ids, infos, reached, strict=True):
-                if not id or info.name != naming.data_object(self.config.id, id):
+                if (index := listed_index(info)) is not None:
+                    if fault := index_fault(self.context.store, index):
+                        yield self._finding("index_damaged", info.name, fault)
+                elif not id or info.name != naming.data_object(self.config.id, id):
                     yield self._finding("object_unknown", info.name, "not a data object")
                 elif is_reached:
                     continue

@@ -103,6 +103,9 @@ KINDS: dict[str, Kind] = {
         LEFTOVER, "leave it to the vacuum; if it stays: lake vacuum {pool} --every-name"
     ),
     "object_unknown": Kind(LEFTOVER, "move it out of the lake"),
+    "index_damaged": Kind(
+        LEFTOVER, "delete it: no answer depends on it; lake index make {pool} makes another one"
+    ),
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
     "lease_unreadable": Kind(LEFTOVER, "it keeps every object until it is a day old; then delete it"),

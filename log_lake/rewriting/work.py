@@ -114,7 +114,7 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
     Raises NotConserved if the object does not have the records that the inputs have; ObjectMissing, Corrupt,
     Unavailable.
     """
-    key_range = work.pieces[piece]
+    key_range, settings = work.pieces[piece], Settings(work.config.settings)
     writer = ObjectWriter(
         worker.store,
         key=work.key,
@@ -122,8 +122,9 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
         origin=work.origin,
         ordinal=piece,
         sub_pool=work.sub_pool,
-        limits=work.limits.objects.of_layout(scan=Settings(work.config.settings)["layout"] == SCAN),
+        limits=work.limits.objects.of_layout(scan=settings["layout"] == SCAN),
         sums=work.sums,
+        indexes=settings.index_rules,
         partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
     )
     seen = _Seen(work)

@@ -4,8 +4,9 @@ Each room declares its settings as a table `SETTINGS`, beside the code that read
 gathers the tables: this module knows no room.
 
 The lake stores a setting as the text that the user gave; its type (`setting_types`) reads it.  So an old lake
-gets the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.  `lake set`, `lake show`, the
-policy file, its JSON schema and docs/policies.md are made from this list.
+gets the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type,
+`index.NAME=KIND(FIELD)` an index.  `lake set`, `lake show`, the policy file, its JSON schema and docs/policies.md
+are made from this list.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean
+from log_lake.indexes.rule import INDEX_PREFIX, IndexRule, parse_rule, rules_of
 from log_lake.settings.setting_types import TEXT, SettingType
 
 if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they need no Arrow
@@ -25,6 +27,14 @@ if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they
     from lake_core.records.pools import PoolConfig
 
 TYPE_PREFIX = "type."
+
+PREFIXES = (TYPE_PREFIX, INDEX_PREFIX)
+"""Settings with these prefixes are named by the user: the type of a field, an index rule."""
+
+
+def is_known(name: str) -> bool:
+    """Whether a pool may have a setting with this name."""
+    return name in KNOWN or name.startswith(PREFIXES)
 
 
 def _never(before: Settings, after: Settings) -> bool:
@@ -120,6 +130,11 @@ class Settings:
             if name.startswith(TYPE_PREFIX)
         }
 
+    @property
+    def index_rules(self) -> tuple[IndexRule, ...]:
+        """The indexes that every new data object gets."""
+        return rules_of(self._texts)
+
 
 def check_settings(
     changes: Mapping[str, str],
@@ -157,9 +172,15 @@ def check_setting(
     if name.startswith(TYPE_PREFIX):
         _check_type(name.removeprefix(TYPE_PREFIX), text, kind=kind, key=key, aggregates=aggregates or {})
         return
+    if name not in KNOWN and name.startswith(INDEX_PREFIX):
+        try:
+            parse_rule(name, text)
+        except ValueError as error:
+            raise InvalidInput(f"setting {name}={text}: {error}") from error
+        return
     if name not in KNOWN:
         raise InvalidInput(
-            f"setting {name!r} is unknown; {did_you_mean(name, [*KNOWN, 'type.FIELD'])} "
+            f"setting {name!r} is unknown; {did_you_mean(name, [*KNOWN, 'type.FIELD', 'index.NAME'])} "
             "(lake show POOL lists them)"
         )
     alone = Settings({name: text})

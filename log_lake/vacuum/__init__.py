@@ -4,6 +4,7 @@
     plan      which removed objects may be deleted, and why (pure); a plan that was written down
     execute   does a plan, and nothing more; survives a kill anywhere
     orphans   puts objects that were never committed onto the list of removed objects
+    indexes   finds index objects that nothing uses
     dropped   deletes dropped pools whose grace time is over
     reach     which old versions can still be restored, and until when
 

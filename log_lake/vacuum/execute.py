@@ -4,7 +4,8 @@
    and a reader who takes a lease on an older version learns that it comes too late.
 2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
 3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
-4. The other objects are deleted.  They never come back, so every process may do this, any number of times.
+4. The other objects are deleted, each after its index objects.  They never come back, so every process may do this,
+   any number of times.
 5. `end_vacuum`: the state forgets the vacuum.
 
 The state shows a vacuum that was killed: the next run resumes with step 2 or step 4.
@@ -30,10 +31,12 @@ from lake_core.journal.store_time import earlier
 from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.records.decoding import decoded_json
+from log_lake.indexes.names import indexes_of
 from log_lake.lake.pool import Pool
 from log_lake.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
 from log_lake.leases.lease import VACUUM
 from log_lake.presence.roots import tagged_objects
+from log_lake.vacuum.indexes import sweep_indexes
 from log_lake.vacuum.plan import (
     MAX_OBJECTS,
     Keeping,
@@ -182,7 +185,9 @@ def vacuum(
     that it names.
 
     It first finishes vacuums that were interrupted; with `plan`, those that it names.  It also deletes dead
-    leases.  Raises Conflict (the pool keeps changing), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    leases and, without `plan`, index objects that nothing uses.
+
+    Raises Conflict (the pool keeps changing), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     means = _Means(workers or Here.of(pool.context), progress)
     with vacuum_lease(pool, "vacuum") as lease:
@@ -200,6 +205,8 @@ def vacuum(
                 if tries == TRIES:
                     raise
         remove_dead(pool.store, pool.config.id, leases_now(pool, lease))
+        if plan is None:
+            done = replace(done, size=done.size + sweep_indexes(pool))
     log.info("%s: vacuumed %s, %s", pool.name, counted(done.objects, "object"), human_size(done.size))
     return done
 
@@ -282,8 +289,11 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
         done = replace(done, spared=done.spared + len(spared))
     # objects in the folders of other pools are let go: deleting is a matter of these pools
     own = {id: removal for id, removal in begun.by_object().items() if not home_of(id)}
+    indexes = indexes_of(pool.store, pool.config.id, own)
+    if indexes:
+        means.delete([one.info.name for one in indexes])
     means.delete([naming.data_object(pool.config.id, id) for id in own])
-    size = sum(removal.size for removal in own.values())
+    size = sum(removal.size for removal in own.values()) + sum(one.info.size for one in indexes)
     done = replace(done, objects=done.objects + len(own), size=done.size + size)
     means.progress(done.objects, done.size)
     message = f"vacuumed {counted(len(begun.objects), 'object')}"

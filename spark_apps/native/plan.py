@@ -224,7 +224,8 @@ class _Deciding:
 
     def _may_fulfil(self, reference: Reference) -> bool:
         where, schema = self.plan.where, self.plan.schemas[reference.schema]
-        return where is None or may_hold(where, schema, reference.columns, records=reference.records)
+        may = where is None or may_hold(where, schema, reference.columns, records=reference.records)
+        return may and reference.object not in self.plan.absent
 
     # --- one reference by Spark's reader
 

@@ -60,6 +60,7 @@ READS: dict[str, list[list[str]]] = {
     "offsets": [["offsets", "p"]],
     "publish": [["publish", "p", "--status"]],
     "transactions": [["transactions"]],
+    "index": [["index", "ls"], ["index", "show", "p"]],
 }
 """How each command is called where it changes nothing."""
 

@@ -342,6 +342,7 @@ KINDS: dict[str, Kind] = {
     "given up": Kind("{a}/given-up", one(changed_json), alone(lambda w, n: read_given_up(w.store, w.a))),
     "objects in parquet": Kind("{a}/data/*.parquet", one(changed_parquet), object_of),
     "objects in parquet, damaged": Kind("{a}/data/*.parquet", one(flipped), object_of, exact=True),
+    "indexes, damaged": Kind("{a}/data/index/*", one(flipped), pool, exact=True),
     "objects in zng": Kind("*/data/*.zng", one(changed_typed), object_of, alone=False),
     "objects in zng, damaged": Kind("*/data/*.zng", one(flipped), object_of, exact=True, alone=False),
     "objects in zst": Kind("*/data/*.zst", one(changed_typed), object_of, alone=False),

@@ -117,7 +117,8 @@ class World:
 def build(store: Store) -> World:
     """Makes the lake on an empty store."""
     lake = Lake.create_on(store)
-    a, b = (lake.create_pool(name, key="k") for name in ("a", "b"))
+    a = lake.create_pool("a", key="k", settings={"index.v": "bloom(v)"})
+    b = lake.create_pool("b", key="k")
     for n in range(6):
         a.branch().append(pa.table({"k": [n, n + 1], "v": [f"x{n}", None]}))
         b.branch().append(pa.table({"k": [n]}))

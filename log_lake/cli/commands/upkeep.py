@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from log_lake.cli.arguments import add_at, count, duration, positive
 from log_lake.cli.command import Command, Writes
 from log_lake.compaction import strategies
+from log_lake.indexes.rule import KINDS
 
 
 def _publish(parser: ArgumentParser) -> None:
@@ -109,7 +110,27 @@ def _expire(parser: ArgumentParser) -> None:
     )
 
 
+def _index(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        choices=("create", "drop", "ls", "show", "make"),
+        help="create, drop or list index rules; show how many objects have their indexes; make missing ones",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="POOL FIELD; POOL NAME; [POOL]; POOL; POOL")
+    parser.add_argument(
+        "--kind", choices=KINDS, default=KINDS[0], help="with create: the kind (default: bloom)"
+    )
+    parser.add_argument("--name", metavar="N", help="with create: the rule's name (default: by the field)")
+
+
 COMMANDS = (
+    Command(
+        name="index",
+        help="index rules: objects that certainly lack a value of a field are not read",
+        run="indexing.index",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_index,
+    ),
     Command(
         name="publish",
         help="publish a branch as an Iceberg table, which other programs read; no data is copied",

@@ -28,6 +28,7 @@ from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.indexes.names import index_name
 from log_lake.lake import Lake
 from log_lake.loading.block import Block
 from log_lake.objects import metadata
@@ -686,6 +687,16 @@ def test_names_that_are_none_of_the_lake(world: World) -> None:
     found = world.fsck()
     assert {f.kind for f in found} == {"object_unknown"}
     assert {f.where.rstrip("/") for f in found} == {n.replace("/more/x", "/more") for n in names}
+
+
+def test_an_index_that_is_damaged_is_a_leftover(world: World) -> None:
+    world.pool.branch().append(table(1))
+    (name,) = world.objects()[:1]
+    object_id = naming.data_id(name)
+    assert object_id is not None
+    world.store.put(index_name(world.id, object_id, "0123456789abcdef"), b"LKIX")
+    found = only(world.fsck(), "index_damaged")
+    assert (found.severity, "lake index make p" in found.do) == ("leftover", True)
 
 
 def test_a_folder_of_a_pool_that_the_list_does_not_have(world: World) -> None:

@@ -1,0 +1,160 @@
+"""Leaves out the objects whose indexes say that no record fulfils the condition of a scan.
+
+It follows the choice by key range and statistics (`plan`), and obeys the same rule: in append pools such an object
+is not read; in others only where no other reference shares its keys.  An index that is missing, damaged or not
+readable says nothing: its object is read (decision 479).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lake_core.conditions.classwise import NULL_VALUE, among
+from lake_core.history import Reference
+from lake_core.keys.encoding import key_class
+from lake_core.records.conditions import And, Compare, Condition, In, Or
+from lake_core.store import Store
+from log_lake.indexes.hashes import indexed_field, number_of
+from log_lake.indexes.lookup import IndexAnswer, IndexQuestion, ask, in_threads
+from log_lake.indexes.rule import IndexRule
+from log_lake.reading.plan import ScanPlan, overlap_depth
+from log_lake.reading.revision import Revision
+
+MOST_VALUES = 256
+"""The most values of an `in` for which an index is asked: with more, some value always seems to be there."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """True unless the index of the rule says that no record has one of the numbers."""
+
+    rule: IndexRule
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Both:
+    """True if all members are (`all_of`), or if one is."""
+
+    members: tuple[_Truth, ...]
+    all_of: bool
+
+
+_Truth = bool | _Asked | _Both
+"""What decides whether some record of an object may fulfil a condition."""
+
+
+@dataclass(frozen=True)
+class IndexUse:
+    """`absent` objects hold no record that fulfils the condition; `answers` counts what indexes said."""
+
+    absent: frozenset[str] = frozenset()
+    answers: Mapping[IndexAnswer, int] | None = None
+
+
+def with_indexes(plan: ScanPlan, revision: Revision, store: Store) -> ScanPlan:
+    """The plan without what the pool's indexes rule out."""
+    if plan.where is None:
+        return plan
+    use = asked(plan.where, plan.references, revision, plan.schemas, store)
+    if not use.answers:
+        return plan
+    kept = plan.references
+    if plan.rule.keeps_all:
+        kept = tuple(r for r in plan.references if r.object not in use.absent)
+    left = replace(plan.left_out, by_index=len(plan.references) - len(kept), answers=use.answers)
+    return replace(plan, references=kept, depth=overlap_depth(kept), absent=use.absent, left_out=left)
+
+
+def asked(
+    condition: Condition,
+    references: Sequence[Reference],
+    revision: Revision,
+    schemas: Mapping[str, pa.Schema],
+    store: Store,
+) -> IndexUse:
+    """Asks the indexes of these references, by the pool's rules."""
+    rules = revision.settings.index_rules if not revision.sub_pool else ()
+    if not rules or not references:
+        return IndexUse()
+    truths: dict[str, _Truth] = {}
+    objects: dict[str, _Truth] = {}
+    for reference in references:
+        if reference.data:  # it lies in the journal, which was read already
+            continue
+        if reference.schema not in truths:
+            truths[reference.schema] = _truth(condition, schemas[reference.schema], rules)
+        truth = truths[reference.schema]
+        if not isinstance(truth, bool):
+            objects[reference.object] = truth
+    pool_id = revision.config.id
+    looks = [_Look(object_id, lambda question: ask(store, pool_id, question)) for object_id in objects]
+    may = in_threads(store, lambda at: looks[at].may(objects[looks[at].object_id]), range(len(looks)))
+    absent = frozenset(look.object_id for look, one in zip(looks, may, strict=True) if not one)
+    answers = Counter(answer for look in looks for answer in look.answers.values())
+    return IndexUse(absent, answers)
+
+
+class _Look:
+    """The questions about one object: each index is asked only if the answer still matters."""
+
+    def __init__(self, object_id: str, asks: Callable[[IndexQuestion], IndexAnswer]) -> None:
+        self.object_id, self._asks = object_id, asks
+        self.answers: dict[_Asked, IndexAnswer] = {}
+
+    def may(self, truth: _Truth) -> bool:
+        """Whether some record of the object may fulfil the condition."""
+        if isinstance(truth, bool):
+            return truth
+        if isinstance(truth, _Both):
+            return (all if truth.all_of else any)(self.may(member) for member in truth.members)
+        if truth not in self.answers:
+            self.answers[truth] = self._asks(IndexQuestion(self.object_id, truth.rule, truth.numbers))
+        return self.answers[truth] is not IndexAnswer.NO
+
+
+def _truth(condition: Condition, schema: pa.Schema, rules: Sequence[IndexRule]) -> _Truth:
+    """What decides for objects of this schema; True if no index can."""
+    match condition:
+        case And(of):
+            members = [_truth(member, schema, rules) for member in (*of, *_equalities(of))]
+            if not all(members):
+                return False
+            return _joined([m for m in members if m is not True], all_of=True)
+        case Or(of):
+            members = [_truth(member, schema, rules) for member in of]
+            return True if True in members else _joined([m for m in members if m is not False], all_of=False)
+        case Compare(op="=") | In():
+            return _leaf(condition, schema, rules)
+        case _:
+            return True
+
+
+def _joined(members: list[_Truth], *, all_of: bool) -> _Truth:
+    return members[0] if len(members) == 1 else _Both(tuple(members), all_of) if members else all_of
+
+
+def _equalities(members: Sequence[Condition]) -> Iterator[Compare]:
+    """The comparisons `=` that two bounds make together, as DuckDB's filters have them (decision 287)."""
+    lows = {(m.field, m.value) for m in members if isinstance(m, Compare) and m.op == ">=" and not m.readings}
+    for member in members:
+        if isinstance(member, Compare) and member.op == "<=" and (member.field, member.value) in lows:
+            yield Compare(member.field, "=", member.value)
+
+
+def _leaf(leaf: Compare | In, schema: pa.Schema, rules: Sequence[IndexRule]) -> _Truth:
+    for rule in rules:
+        indexed = indexed_field(schema, rule.field)
+        if indexed is None or indexed[0] != leaf.field:
+            continue
+        reduced = among(leaf, key_class(indexed[1].type))
+        if isinstance(reduced, bool) or reduced is None:
+            return bool(reduced)
+        values = (reduced.value,) if isinstance(reduced, Compare) else reduced.values
+        numbers = tuple(number_of(value) for value in values if value != NULL_VALUE)
+        return _Asked(rule, numbers) if 0 < len(numbers) <= MOST_VALUES else True
+    return True
