@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         sys.meta_path.insert(0, _NoPandas())
+        gc.disable()  # until the command's modules are imported: they only bring what stays
     open_missing()
     status = 0
     try:
@@ -63,7 +65,8 @@ def _complain(argv: Sequence[str] | None, message: str, *, kind: str, status: in
 
 def _run(argv: Sequence[str] | None) -> int:
     """Run the command; returns the exit status of one that did its work."""
-    parser = build_parser()
+    words = sys.argv[1:] if argv is None else argv
+    parser = build_parser(only=words[0] if words and words[0] in COMMANDS else "")
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next (`lake completion`)
         from log_lake.cli import completion
 
@@ -73,8 +76,12 @@ def _run(argv: Sequence[str] | None) -> int:
     from log_lake.cli.waiting import shown_waiting  # these load slowly, and --help needs neither
     from log_lake.stores.patience import lasting
 
+    function = COMMANDS[args.command].function()
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
     with _logging(args.verbose), lasting(args.timeout), shown_waiting():
-        return COMMANDS[args.command].function()(args) or 0
+        return function(args) or 0
 
 
 class _NoPandas:
@@ -124,8 +131,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> Parser:
-    """All commands and their arguments."""
+def build_parser(*, only: str = "") -> Parser:
+    """All commands and their arguments, or those of `only` one: sixty parsers take a while to make."""
     parser = Parser(
         prog="lake",
         usage="lake [OPTION...] COMMAND ...",
@@ -159,7 +166,7 @@ def build_parser() -> Parser:
         help=argparse.SUPPRESS,
         parser_class=Parser,
     )
-    for command in COMMANDS.values():
+    for command in [COMMANDS[only]] if only else COMMANDS.values():
         sub = commands.add_parser(command.name, parents=[common], help=command.help, description=command.help)
         if command.keeps_metadata:
             sub.add_argument(
