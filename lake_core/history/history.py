@@ -170,6 +170,12 @@ class History:
         """Returns the state in memory if it was the newest a short time ago, otherwise calls `load`."""
         return self.journal.load_recent()
 
+    def believed(self) -> LoadedState[PoolState] | None:
+        """Returns the open state in memory if it is probably still the newest, for a draft that `is_exact`."""
+        loaded = None if self._contended else self.journal.believed()
+        is_open = loaded is not None and loaded.state.closed is None and not len(loaded.state.pending)
+        return loaded if is_open else None
+
     def commit(self, draft: Draft, *, meanwhile: Callable[[], None] = lambda: None) -> Committed:
         """Commits the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
 

@@ -155,6 +155,8 @@ class Journal(JournalReader[E, S]):
                 ):
                     log.debug("%s: wrote entry %d, try %d", self.name, version, attempt + 1)
                     self._remember(after)
+                    self._meets_others |= self._wrote not in (0, loaded.version)
+                    self._wrote = version
                     if version == 1:
                         hints.write_begun(self.store, self.name)
                     if version % HINT_EVERY == 0:

@@ -81,6 +81,7 @@ class JournalReader(Generic[E, S]):
     _newest_at: float = float("-inf")
     _meets_others: bool = False
     """Whether other writers had committed when this process last read or wrote."""
+    _wrote: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
@@ -154,9 +155,15 @@ class JournalReader(Generic[E, S]):
 
     def load_recent(self) -> LoadedState[S]:
         """Returns the state in memory if it was the newest a short time ago, otherwise calls `load`."""
-        fresh = CONTENDED_FRESH if self._meets_others else FRESH
-        is_fresh = self.retry.clock() - self._newest_at <= fresh
+        is_fresh = self.retry.clock() - self._newest_at <= (CONTENDED_FRESH if self._meets_others else FRESH)
         return (self._sound() if is_fresh else None) or self.load()
+
+    def believed(self) -> LoadedState[S] | None:
+        """Returns the state in memory if it is probably still the newest; None if a look is worth its requests."""
+        loaded, is_fresh = self._sound(), self.retry.clock() - self._newest_at <= FRESH
+        is_cheap = loaded is not None and (loaded.gates is not None or not self._wrote)
+        is_alone = self.gated and self.store.lists_from_name and not self._meets_others
+        return loaded if is_alone and is_fresh and is_cheap else None
 
     def load_version(self, version: int) -> LoadedState[S] | None:
         """The state at a version, None if the journal is shorter.  Raises NotFound if the version is purged."""

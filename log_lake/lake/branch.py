@@ -110,7 +110,7 @@ class Branch(Line):
         Of the `options`, only `schema` applies to records that do not come from files.
         """
         write = WriteArguments(token=self.token_of(token), message=message, options=options or {})
-        return loads.load_blocks(self, [self.block(records)], write)
+        return loads.append_blocks(self, [self.block(records)], write)
 
     def delete(
         self,

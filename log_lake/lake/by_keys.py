@@ -19,7 +19,7 @@ from lake_core.keys.encoding import from_array, key_class
 from lake_core.schemas.hidden import DELETED
 from log_lake.lake.deletes import delete
 from log_lake.lake.line import Line
-from log_lake.lake.loads import load_blocks
+from log_lake.lake.loads import append_blocks
 from log_lake.lake.replaces import replace_by_blocks
 from log_lake.lake.results import DeleteResult, LoadResult
 from log_lake.lake.write import WriteArguments
@@ -38,7 +38,7 @@ def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteRe
         markers = as_markers(in_types(keys, fields)) if fields is not None else None
         if not markers:
             return DeleteResult(None)
-        return load_blocks(branch, [Block(markers)], write)
+        return append_blocks(branch, [Block(markers)], write)
     condition = of_keys(keys, branch.key)
     if condition is None:
         return DeleteResult(None)
@@ -108,7 +108,7 @@ def replace_keys(branch: Line, records: pa.Table, write: WriteArguments, *, dele
         if deleted:
             names = [DELETED if name == deleted else name for name in records.schema.names]
             records = records.rename_columns(names)
-        return load_blocks(branch, [Block(records)], write)
+        return append_blocks(branch, [Block(records)], write)
     condition = of_keys(records, branch.key)
     if condition is None:
         return LoadResult(None)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from lake_core.errors import LakeError
-from lake_core.history import Draft
+from lake_core.history import Draft, PoolState
 from lake_core.history.covered import giving_up
+from lake_core.journal import LoadedState
 from lake_core.keys import KeyRange
 from log_lake.lake.branches import planned
 from log_lake.lake.counting import removed_by, removed_metadata
@@ -18,11 +19,19 @@ from log_lake.texts.keytext import check_classes
 
 def delete(branch: Line, write: WriteArguments) -> DeleteResult:
     """Deletes the records of a key range that fulfil a condition, as `Branch.delete` says."""
-    return planned(lambda: _delete(branch, write))
+    return branch.believing(
+        lambda believed: (
+            _delete(branch, write, believed)
+            if believed is not None
+            else planned(lambda: _delete(branch, write))
+        )
+    )
 
 
-def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
-    revision, token, key_range = branch.revision(), write.token, write.key_range
+def _delete(
+    branch: Line, write: WriteArguments, believed: LoadedState[PoolState] | None = None
+) -> DeleteResult:
+    revision, token, key_range = branch.revision(believed=believed), write.token, write.key_range
     if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
         return repeated_delete(first, token=token)
     classes = revision.key_classes
@@ -47,6 +56,7 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
         (action,),
         message=write.message,
         token=token,
+        is_exact=believed is not None,
         metadata=branch.own_metadata(removed_metadata(removed)),
     )
     committed = branch.commit_draft(draft, does="deletes")

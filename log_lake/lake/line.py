@@ -6,16 +6,19 @@ import `Branch`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 
 from lake_core.context import Context
-from lake_core.errors import Conflict, InvalidInput, LakeError
-from lake_core.history import Committed, Draft, History
+from lake_core.errors import Conflict, InvalidInput, LakeError, NotFound
+from lake_core.history import Committed, Draft, History, PoolState
+from lake_core.journal import LoadedState
 from lake_core.journal.store_time import surely_past
 from lake_core.naming import transaction_of
 from lake_core.phrases import counted
@@ -23,6 +26,7 @@ from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
+from log_lake.lake.results import DeleteResult, LoadResult
 from log_lake.lake.write import WriteArguments
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.leases.lease import WRITE
@@ -34,6 +38,8 @@ from log_lake.reading.revision import PoolPart, Revision
 
 log = logging.getLogger(__name__)
 
+
+W = TypeVar("W", LoadResult, DeleteResult, LoadResult | DeleteResult)
 
 _SUMS_SINCE = 3
 """The version of a lake from which on a transaction may state what a rewriting conserves."""
@@ -61,14 +67,20 @@ class Line(PoolPart):
         is_on = self.settings["content.sums"] == ON
         return is_on and self.context.format_version >= _SUMS_SINCE
 
-    def revision(self, *, now: float | None = None, recent: bool = False) -> Revision:
+    def revision(
+        self,
+        *,
+        now: float | None = None,
+        recent: bool = False,
+        believed: LoadedState[PoolState] | None = None,
+    ) -> Revision:
         """Returns the newest revision at the time `now` (seconds since 1970, default: the clock). Raises NotFound,
         Unavailable.
 
         With `recent`, a revision that was the newest a moment ago suffices, such as that of a commit that just
-        ended.
+        ended.  With `believed`, it is that of this state.
         """
-        loaded = self.history.load_recent() if recent else self.history.load_open()
+        loaded = believed or (self.history.load_recent() if recent else self.history.load_open())
         time = self.context.now() if now is None else now
         return Revision(
             self.config, loaded.version, self.name, loaded.state, time, self.sub_pool, self.limits
@@ -112,6 +124,21 @@ class Line(PoolPart):
             WRITE, read_version, context.author, settings["lease.ttl"], why, first, dict(context.metadata)
         )
         return HeldLease(self.store, self.config.id, id, note, after=settings["lease.after"])
+
+    def believing(self, write: Callable[[LoadedState[PoolState] | None], W]) -> W:
+        """Returns the result of a write that first believes the state in memory, if it may; then of one that
+        looks for news.
+
+        The first one must be `is_exact`, so that it is committed only if no other writer changed the branch.  If it
+        is refused, has nothing to do, or knows the token, that may be because the state was old.
+        """
+        believed = self.history.believed()
+        if believed is not None:
+            with contextlib.suppress(Conflict, InvalidInput, NotFound):
+                done = write(believed)
+                if done.version is not None and not done.repeated:
+                    return done
+        return write(None)
 
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
         """Commits a draft; logs what it `does` and what others wrote.  Raises what `History.commit` raises."""

@@ -22,6 +22,7 @@ from lake_core.history.covered import interval_source
 from lake_core.history.limits import MOST_INLINED
 from lake_core.history.rebase import rebase
 from lake_core.ids import first_above, not_below
+from lake_core.journal import LoadedState
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import Instant, decode_key
 from lake_core.phrases import counted
@@ -61,10 +62,15 @@ log = logging.getLogger(__name__)
 B = TypeVar("B", bound=ObjectBuilder)
 
 
-def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
-    """Begins a load at the newest version, or returns the first result under the token."""
+def begin_load(
+    branch: Line, write: WriteArguments, *, believed: LoadedState[PoolState] | None = None
+) -> PendingLoad | LoadResult:
+    """Begins a load at the newest version, or returns the first result under the token.
+
+    `believed`: a state that is probably the newest; the load is committed only if it was (`Line.believing`).
+    """
     branch.check_writable()
-    loaded = branch.history.load_open()
+    loaded = believed or branch.history.load_open()
     if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
         return repeated_load(first)
     context, config = branch.context, branch.config
@@ -83,16 +89,19 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         sums=branch.has_sums,
         points=loaded.state.points,
         bulk=write.bulk,
+        believes=believed is not None,
     )
 
 
-def begin_adding(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
+def begin_adding(
+    branch: Line, write: WriteArguments, *, believed: LoadedState[PoolState] | None = None
+) -> PendingLoad | LoadResult:
     """Begins a load that only adds records, or returns the first result under the token.
 
     Raises InvalidInput if the token stands for a transaction that brought no records, such as a delete: then the
     records of this load are nowhere.
     """
-    begun = begin_load(branch, write)
+    begun = begin_load(branch, write, believed=believed)
     if isinstance(begun, LoadResult) and not begun.objects:
         raise InvalidInput(
             f"token {write.token!r} stands for version {begun.version}, which brought no records, so nothing was "
@@ -210,9 +219,20 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
         return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
 
 
-def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) -> LoadResult:
+def append_blocks(branch: Line, blocks: Sequence[Block], write: WriteArguments) -> LoadResult:
+    """Loads records that are in memory as one transaction."""
+    return branch.believing(lambda believed: load_blocks(branch, blocks, write, believed=believed))
+
+
+def load_blocks(
+    branch: Line,
+    blocks: Iterable[Block],
+    write: WriteArguments,
+    *,
+    believed: LoadedState[PoolState] | None = None,
+) -> LoadResult:
     """Loads records as one transaction."""
-    pending = begin_adding(branch, write)
+    pending = begin_adding(branch, write, believed=believed)
     if isinstance(pending, LoadResult):
         return pending
     with (
@@ -322,7 +342,8 @@ def commit_load(
         return LoadResult(None)
     changed = field_changes(pending.fields, objects, schemas, misfits or {})
     own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
-    draft = replace(_draft(branch, pending, actions, schemas), metadata=own, is_exact=is_exact)
+    draft = replace(_draft(branch, pending, actions, schemas), metadata=own)
+    draft = replace(draft, is_exact=is_exact or pending.believes)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
     with timed(branch.store, "load.commit"):
         committed = branch.commit_draft(draft, does=does)

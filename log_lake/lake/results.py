@@ -62,7 +62,7 @@ class PendingLoad:
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of
     objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are the
     pool's split points, as encoded keys. Runs that were sorted on disk are cut at them; with `bulk`, all runs
-    are.
+    are.  `believes`: the load began on a state in memory, and fits only if that was the newest.
     """
 
     origin: Origin
@@ -79,6 +79,7 @@ class PendingLoad:
     sums: bool = False
     points: tuple[bytes, ...] = ()
     bulk: bool = False
+    believes: bool = False
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """The contract for the records; None if they may change fields, or if there are no fields yet."""

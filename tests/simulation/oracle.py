@@ -94,6 +94,8 @@ class PairTruth(Truth):
     shown: list[dict[str, Rows]] = field(default_factory=lambda: [{"main": {}}])
     writes: dict[str, Write] = field(default_factory=dict)
     """By message, from before they are tried."""
+    begun: dict[str, int] = field(default_factory=dict)
+    """By message, the newest version when they were begun."""
     committed: dict[str, int] = field(default_factory=dict)
     refused_writes: set[str] = field(default_factory=set)
     brought: dict[tuple[str, int], tuple[Write, tuple[Span, ...]]] = field(default_factory=dict)
@@ -244,6 +246,11 @@ class PairTruth(Truth):
         if by.message in self.refused_writes:
             raise Violation(f"{by.message!r} was refused, and is committed as {n}")
         self.committed[by.message] = n
+        before = self.states[self.begun.get(by.message, 0)].branches.get(by.branch)
+        if before is not None and before.tip > by.read_version:
+            raise Violation(
+                f"version {n} began on {by.read_version}, and version {before.tip} was there before"
+            )
         return write
 
     def _overtaken(self, n: int, by: Transaction) -> tuple[Span, ...]:

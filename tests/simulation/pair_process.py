@@ -96,6 +96,7 @@ class Process:
         """Commit under a message of its own, and check what is answered."""
         truth, message = self.world.truth, f"{self.name} {self.world.number()}"
         truth.writes[message] = write
+        truth.begun[message] = len(truth.states) - 1
         try:
             done = commit(message)
         except OutcomeUnknown:

@@ -114,8 +114,8 @@ def _in_histories(owner: Any, name: str, instead: Any, seed: int) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "a reader looks for a fence": _of(Journal, "_is_behind", _no, 27),
-    "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
+    "a reader looks for a fence": _of(Journal, "_is_behind", _no, 54),
+    "a writer looks for a fence": _of(Journal, "is_purged", _no, 241),
     "a purge makes a gate before it deletes": _of(purge, "put_gate", _nothing, 421),
     "a writer and a look for news ask for the next gate": _of(gates, "is_there", _no, 90),
     "no gate is counted that a purge has not made": _of(
@@ -123,19 +123,19 @@ RULES: dict[str, Rule] = {
     ),
     "a look for news looks for a fence": _of(journal_listed, "listed_marks", lambda *_: Marks(), 628),
     "a listing that misses an entry is not believed": _of(
-        journal_listed.Listing, "after", lambda listed, version, *, floor: _above(listed, version), 0
+        journal_listed.Listing, "after", lambda listed, version, *, floor: _above(listed, version), 55
     ),
     "a state's checkpoint must not lie below the fence": _of(
-        LoadedState, "floor", property(lambda head: head.version), 92
+        LoadedState, "floor", property(lambda head: head.version), 139
     ),
     "recent ids are looked up": _of(Recent, "version_of", lambda recent, id: None, 0),
     "recent ids are kept in checkpoints": _of(
-        Recent, "of", classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)), 405
+        Recent, "of", classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)), 75
     ),
     "a purge goes only up to a sound checkpoint": _of(purge, "is_sound", _yes, 5048),
-    "a fence comes before what is deleted": _of(purge, "put_fence", _yes, 3),
+    "a fence comes before what is deleted": _of(purge, "put_fence", _yes, 10),
     "what was removed is left out of a checkpoint": _of(
-        checkpoints, "without", lambda table, gone: table, 110
+        checkpoints, "without", lambda table, gone: table, 53
     ),
     # --- what is kept
     "a vacuum looks at the leases": _of(
@@ -168,6 +168,9 @@ RULES: dict[str, Rule] = {
         orphans, "unlisted_objects", lambda state, among: frozenset(among), 0, "orphan scan", "loader"
     ),
     # --- what is shown
+    "a write that believes its memory finds out if others wrote": _of(
+        rebase, "_check_unchanged", _nothing, 29, *("loader",) * 3
+    ),
     "a load that was overtaken hides its own records": _of(
         rebase, "_overtaken", lambda *_: (), 30, "replacer", "stalled writer"
     ),
