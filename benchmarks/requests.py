@@ -21,6 +21,7 @@ from tests.support.servers.s3 import BUCKET, REGION, moto, s3_client
 
 RECORDS = 1_200_000
 LOADS = 10
+HOUR = 3600.0
 
 DELAY = 0.2
 """Seconds: far longer than a thread takes to start."""
@@ -109,6 +110,7 @@ def counting(*, delay: float = 0.0) -> Iterator[Counter]:
 
 def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
     """Counts the requests of the lake for the reads and writes in the table of docs/comparison.md."""
+    from lake_core.ids import IdSource
     from log_lake.lake import Lake
 
     uri, options = f"s3://{BUCKET}/lake", s3_client(proxy.url)
@@ -138,10 +140,12 @@ def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
     view = view_of("small")
     yield proxy.count(f"point get, {LOADS} small objects", lambda: view.get(500))
     yield proxy.count(f"point get, {LOADS} small objects, again", lambda: view.get(500))
-    yield from _of_journal(proxy, lambda: Lake.open(uri, options=options))
+    yield from _of_journal(
+        proxy, lambda ahead=0.0: Lake.open(uri, options=options, ids=IdSource(lambda: time.time() + ahead))
+    )
 
 
-def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted]:
+def _of_journal(proxy: Counter, reopened: Callable[..., Any]) -> Iterator[Counted]:
     """Counts the requests of opening, writing and compacting a pool of small loads."""
     from log_lake.agents.checkpoint.run import write_checkpoint
     from log_lake.agents.driver import find
@@ -173,11 +177,12 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
         "cold open and append", lambda: reopened().pool("small").branch().append(content(1_000))
     )
 
-    for again in ("", ", again"):
-        yield proxy.count(
-            f"retention looks at 2 pools{again}",
-            lambda: find("retention", {"lake": small.store.uri}, open_lake=lambda _: reopened()),
-        )
+    def retention(ahead: float) -> Callable[[], object]:
+        return lambda: find("retention", {"lake": small.store.uri}, open_lake=lambda _: reopened(ahead))
+
+    yield proxy.count("retention looks at 2 pools", retention(0.0))
+    retention(HOUR)()
+    yield proxy.count("retention, 2 pools idle for an hour", retention(HOUR + 60.0))
     lake.create_pool("tiny", key="k", settings={"load.inline": "64KiB"})
     tiny = lake.pool("tiny").branch()
     _on_a_fast_machine(tiny)

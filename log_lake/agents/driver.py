@@ -29,6 +29,7 @@ from log_lake.agents.request import OpenLake, Request
 from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import Found, PutOff, Result, Work, encoded
 from log_lake.lake import Lake
+from log_lake.lake.one_list import with_one_list
 from log_lake.measuring import measured
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
     agent = agent_of(name)
     asked = replace(Request.read(params, also=AGENTS[name].parameters), **how)
     agent.check(asked)
-    lake = open_lake(asked.lake)
+    lake = with_one_list(open_lake(asked.lake))
     names = agent.pools(lake, asked)
     agent.begin(lake, asked, names)
     open_names, put_off = divided(names, lake, asked, agent=name)

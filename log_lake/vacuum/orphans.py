@@ -26,6 +26,7 @@ removed one: it waits for the grace time as a removed object does.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -141,6 +142,15 @@ def is_due(pool: Pool, *, since: str, now: float) -> bool:
     before = first_id(now - pool.settings["vacuum.grace"])
     names = iter_names(pool.store, pool.config.id, since, before)
     return any(object_id(info) is not None for info in names)
+
+
+def due_from(pool: Pool, *, since: str, ahead: float) -> float:
+    """Returns from when on, in seconds since 1970, a scan is due; infinity if no name is younger than `since` and
+    at most `ahead` seconds in the future.  Sends one listing."""
+    before = first_id(pool.context.now() + ahead)
+    ids = map(object_id, iter_names(pool.store, pool.config.id, since, before))
+    first = next((id for id in ids if id is not None), None)
+    return math.inf if first is None else id_seconds(first) + pool.settings["vacuum.grace"]
 
 
 def _scan(

@@ -89,7 +89,8 @@ class ExpirePlan:
 class RetentionPlan:
     """The work in a pool.
 
-    `rests`: there is no work, and time alone brings none for as long as the agent remembers that (`quiet`).
+    `rests`: there is no work, and time alone brings none for as long as the agent remembers that (`quiet`), or
+    `until` a time in seconds since 1970.
     `deletable`: the removed objects that a vacuum may delete, with `size` in bytes.  `held`: the number of
     objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, which had begun to delete `begun`
     objects of `begun_size` bytes.  `has_new_names`: some names are old enough, and no scan for orphans has seen
@@ -108,6 +109,7 @@ class RetentionPlan:
     entries: int = 0
     ended: int = 0
     rests: bool = False
+    until: float = float("inf")
 
     @property
     def idle(self) -> bool:

@@ -18,16 +18,19 @@ application; `lake expire`, `lake vacuum` and `lake purge` do single steps.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import msgspec
 
 from lake_core.history import PoolState
+from lake_core.history.removal import Removal
 from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
 from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purgeable
+from log_lake.agents.quiet import ALWAYS
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.retention import expire as expiry
 from log_lake.agents.retention.plan import RetentionPlan
@@ -49,14 +52,17 @@ from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import make_plan, vacuum, vacuum_lease
-from log_lake.vacuum.orphans import is_due, scan_orphans
-from log_lake.vacuum.plan import begun_objects
+from log_lake.vacuum.orphans import due_from, is_due, scan_orphans
+from log_lake.vacuum.plan import MAX_OBJECTS, begun_objects
 from log_lake.workers import Workers
 
 log = logging.getLogger(__name__)
 
 AHEAD = AGENTS["retention"].remembers
 """Seconds for which time alone must bring no work to a pool before the agent may skip it."""
+
+SHORTEST_REST = 3600.0
+"""Seconds: a pool in which an object's grace time ends sooner is looked at in each run."""
 
 DROPPED = "dropped pools"
 """A name for the dropped pools where a task names a pool; no pool can have this name."""
@@ -78,21 +84,23 @@ def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     work = expiry.plan(pool, branch=branch)
     loaded = pool.history.load_open()
     removed = loaded.state.removed
-    # a list in a checkpoint may be empty; to plan a vacuum takes a lease and some ten requests
-    lists_some = not removed.is_empty() and next(iter(removed.items()), None) is not None
-    deletable, size, kept = _plan_vacuum(pool) if lists_some else (0, 0, {})
-
-    def has_new_names(moment: float) -> bool:
-        return is_due(pool, since=removed.scanned, now=moment)
+    # a list in a checkpoint may be empty
+    listed_some = {} if removed.is_empty() else dict(islice(removed.items(), MAX_OBJECTS))
 
     def entries(moment: float) -> int:
         return purgeable(pool, newest=loaded.version, now=moment)
 
     holds = clone_tags(loaded.state)  # they end when something changes in other pools
-    may_rest = work.idle and not (work.stays or lists_some or removed.vacuums or holds)
-    later = now + AHEAD
-    if may_rest and not (has_new_names(later) or entries(later) or _expires_later(pool, branch=branch)):
-        return RetentionPlan(work, rests=True)  # what is not due later is not due now
+    may_rest = work.idle and not (work.stays or removed.vacuums or holds)
+    scan_due = due_from(pool, since=removed.scanned, ahead=AHEAD)
+    until = min(scan_due, _grace_ends(pool, listed_some.values()))
+    later = min(now + AHEAD, until)
+    may_rest &= now + SHORTEST_REST < until
+    if may_rest and not (entries(later) or _expires_later(pool, branch=branch)):
+        # what is not due later is not due now
+        return RetentionPlan(work, held=_in_grace(listed_some), rests=True, until=until)
+    # to plan a vacuum takes a lease and some ten requests
+    deletable, size, kept = _plan_vacuum(pool) if listed_some else (0, 0, {})
     begun = begun_objects(removed.vacuums.values())
     return RetentionPlan(
         work,
@@ -102,10 +110,21 @@ def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
         unfinished=len(removed.vacuums),
         begun=len(begun),
         begun_size=sum(one.size for one in begun),
-        has_new_names=has_new_names(now),
+        has_new_names=scan_due < now,
         entries=entries(now),
         ended=len(list(ended(lake, pool, loaded.state, grace=pool.settings["vacuum.grace"]))),
     )
+
+
+def _grace_ends(pool: Pool, removals: Iterable[Removal]) -> float:
+    """Returns when a vacuum may delete the first of these objects, by the clocks of those who removed them, in
+    seconds since 1970."""
+    age = max(pool.settings["vacuum.grace"], pool.settings["history.keep"])
+    return min((removal.time / 1e6 + age for removal in removals), default=ALWAYS)
+
+
+def _in_grace(objects: Mapping[str, Removal]) -> dict[str, int]:
+    return {"grace": len(objects)} if objects else {}
 
 
 def _expires_later(pool: Pool, *, branch: str) -> bool:
@@ -247,7 +266,8 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
         planned = _plan(run.lake, pool, branch=run.asked.branch, now=run.lake.context.now())
         lines = tuple(retention_lines(name, planned))
         work = [] if planned.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
-        return PoolLook(lines=lines, work=work, rests=pool.config if planned.rests else None)
+        rests = pool.config if planned.rests else None
+        return PoolLook(lines=lines, work=work, rests=rests, until=planned.until)
 
     def beside(self, run: AgentRun) -> Sequence[RetentionWork]:
         """The work on dropped pools and on transactions over pools, in a run for all pools."""

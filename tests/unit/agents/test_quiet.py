@@ -29,6 +29,7 @@ from log_lake.erasure.begin import begin
 from log_lake.erasure.receipt import read_all
 from log_lake.lake import Lake
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from tests.support.agents import finder
 from tests.support.clocks import DAY, Clock
@@ -525,3 +526,20 @@ def test_every_run_finds_the_work_that_a_run_without_memory_finds(
         else:
             also = [POOLS] if agent == "checkpoint" else []
             assert site.find(agent) == site.find(agent, pools=[*also, *site.names])
+
+
+def test_the_retention_agent_rests_until_the_first_grace_time_ends(site: Site) -> None:
+    site.append("a")
+    branch = site.lake.pool("a").branch()
+    compact(branch, branch.revision().references)
+    removed = site.clock.now
+    site.clock.now += OVER
+    assert site.find("retention") == []
+    assert site.looked_at() == site.names
+    assert not [name for _, name in site.store.requests if "/leases/" in name]
+    site.clock.now += OVER
+    assert site.find("retention") == []
+    assert site.looked_at() == []
+    settings = site.lake.pool("a").settings
+    site.clock.now = removed + max(settings["vacuum.grace"], settings["history.keep"]) + OVER
+    assert "a" in site.find("retention")
