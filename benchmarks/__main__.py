@@ -21,6 +21,7 @@ NAMES = (
     "compaction",
     "reading",
     "deletes",
+    "growth",
     "erasure",
     "beside",
     "zng",
