@@ -108,18 +108,17 @@ def _has(states: States, id: str, over: str, decision: Decision) -> bool:
 def _fate(history: History, over: str, prepared: int) -> Decision | None:
     """Returns the decision of a transaction for a part that was prepared at this version; None if there is none.
 
-    The decision is read first: it is deleted only when all pools have settled the transaction.
+    What the pool has settled counts: the decision may have been deleted, and made again by a process that stood
+    still meanwhile.  The decision is read first: it is deleted only when all pools have settled the transaction.
     """
     decision = history.decisions.get(over)
-    if decision is not None:
-        return decision
     for version, transaction in history.read_transactions():
         if version <= prepared:
             break
         for action in transaction.actions:
             if isinstance(action, Settle) and action.over == over:
                 return Decision(action.committed, transaction.author, transaction.time, action.prepared)
-    return None
+    return decision
 
 
 def views_at_one_moment(pools: Mapping[str, Pool], *, time: str = "") -> dict[str, View]:

@@ -220,6 +220,7 @@ class PoolsTransaction:
                 )
                 if decision.committed:  # it was this transaction that used it, in another process
                     return decision
+                self._check_known()
                 self.end(listed)
                 self.result = TransactionResult(self.id, first, repeated=True)
                 return self.result
@@ -236,6 +237,7 @@ class PoolsTransaction:
             decision = self._decisions.decide(self.id, committed=False, by=f"{author}: a pool refused")
             if decision.committed:  # another process committed it meanwhile
                 return decision
+            self._check_known()
             self.end(listed)
             log.info("transaction %s is aborted: %s", self.id, error)
             raise
@@ -310,15 +312,16 @@ class PoolsTransaction:
                 entry_id=self.id,
                 version=0,
             ) from failed[0]
-        if (by_others or not versions) and self._decisions.begun(self.id) is None:
-            raise OutcomeUnknown(
-                f"transaction {self.id} was ended by another process, while this one stood still; look at its "
-                "pools",
-                entry_id=self.id,
-                version=0,
-            )
+        if by_others or not versions:
+            self._check_known()
         self._end(decision, pools)
         return versions
+
+    def _check_known(self) -> None:
+        """Raises OutcomeUnknown if the first decision was deleted, so that the one that counts is unknown."""
+        if self._decisions.begun(self.id) is None:  # it is deleted before the decision
+            what = "was ended by another process, while this one stood still; look at its pools"
+            raise OutcomeUnknown(f"transaction {self.id} {what}", entry_id=self.id, version=0)
 
     def _settled_in(self, pool: Pool, prepared: int) -> int:
         """Returns the version in which another process settled a pool; if that entry is purged, the version of the

@@ -23,7 +23,7 @@ from log_lake.lake import Lake
 from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.open_transactions import clean
 from log_lake.stores.memory import MemoryStore
-from tests.support.stores import StoreInFront
+from tests.support.stores import StoreInFront, one_by_one
 
 BASE = {"a": [1, 2], "b": [5, 6]}
 WITH = {"a": [1, 2, 3], "b": [6, 9]}
@@ -143,7 +143,9 @@ def steps(begun: World, at: Callable[[World], None], *, after: bool) -> Iterator
         store = Stepped(world.store, number, lambda world=world: at(world), after=after)
         outcome: Any
         try:
-            outcome = world.lake(store).transaction(world.id).commit()
+            lake = world.lake(store)
+            lake.catalog.journal.fetch = one_by_one
+            outcome = lake.transaction(world.id).commit()
         except Killed:
             outcome = Killed
         except LakeError as error:

@@ -26,6 +26,7 @@ from log_lake.sql_writes import execute
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.support.clocks import Clock
+from tests.support.stores import one_by_one
 
 NAMES = ("a", "b", "c")
 
@@ -39,6 +40,7 @@ def clock() -> Clock:
 def lake(clock: Clock) -> Lake:
     """Three pools with the key 1; then a minute goes by."""
     lake = Lake.create_on(MemoryStore("memory://moment"), author="test", ids=IdSource(clock))
+    lake.catalog.journal.fetch = one_by_one
     for name in NAMES:
         append(lake, name, 1)
     clock.now += 60
@@ -106,6 +108,18 @@ def test_a_time_has_a_transaction_in_all_pools_or_in_none(
     assert at(lake, settled_at) == [[1, 2]] * 3  # the journals are enough
     rows = query(lake, "SELECT k FROM a JOIN b USING (k) JOIN c USING (k)", time=text(settled_at)).read_all()
     assert sorted(rows["k"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_decision_that_is_made_again_after_it_was_deleted_counts_at_no_time(
+    lake: Lake, clock: Clock, half_settled: PoolsTransaction, committed: bool
+) -> None:
+    """A process that commits or aborts it stood still until all pools had settled it."""
+    settled_at = clock.now - 10
+    clock.now += 100
+    clean(lake, grace=0)
+    half_settled._decisions.decide(half_settled.id, committed=committed, by="late")
+    assert at(lake, settled_at) == [[1, 2]] * 3
 
 
 def test_a_transaction_is_at_no_time_before_a_pool_has_settled_it(

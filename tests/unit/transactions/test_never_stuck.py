@@ -7,10 +7,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import Conflict, InvalidInput, Undecided
+from lake_core.errors import Conflict, InvalidInput, OutcomeUnknown, Undecided
 from lake_core.history import Draft
 from lake_core.history.transactions.commuting import commutes
-from lake_core.history.transactions.decisions import Decisions, JoinedPool
+from lake_core.history.transactions.decisions import Decisions, JoinedPool, ListedTransaction
 from lake_core.history.transactions.part import PendingPart
 from lake_core.history.transactions.waiting import DecisionWait
 from lake_core.records import Prepare
@@ -18,6 +18,7 @@ from lake_core.schemas import APPEND
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.open_transactions import clean, transactions
+from log_lake.lake.pool import Pool
 from log_lake.lake.transactions import PoolsTransaction
 from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id
@@ -170,6 +171,30 @@ def test_a_pool_that_joins_during_the_end_is_ended_later(lake: Lake, monkeypatch
     tx.abort()
     clean(lake, grace=0)
     assert branches(lake, "b") == {"main"}
+    assert not transactions(lake)
+
+
+@pytest.mark.parametrize("token", ["", "once"])
+def test_a_commit_that_stands_still_until_its_decision_is_deleted_does_not_know_it(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    """It cannot tell what was decided, and must not say that nothing was committed."""
+    tx = lake.transaction(token=token)
+    for name in ("a", "b"):
+        tx.pool(name).append(table(2))
+    late, find, versions = lake.transaction(tx.id), tx.pools, dict[str, int]()
+
+    def standing_still(listed: ListedTransaction) -> list[Pool]:
+        if not versions:
+            versions.update(tx.commit().versions)
+            clean(lake, grace=0)
+        return find(listed)
+
+    monkeypatch.setattr(late, "pools", standing_still)
+    with pytest.raises(OutcomeUnknown, match="while this one stood still"):
+        late.commit()
+    assert set(versions) == {"a", "b"}
+    clean(lake, grace=0)
     assert not transactions(lake)
 
 
