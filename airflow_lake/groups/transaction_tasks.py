@@ -58,7 +58,7 @@ class LakeBeginOperator(LakeTransactionOperator):
         from airflow.sdk.exceptions import AirflowSkipException
 
         from lake_core.errors import LakeError
-        from log_lake.lake.transactions import first_use
+        from log_lake.lake.transaction_branch import first_use
 
         task, lake = context["ti"], self.get_lake()
         token = RUN.format(dag=task.dag_id, run=task.run_id, group=self.task_id.rpartition(".")[0])

@@ -54,6 +54,10 @@ class Pool(Journaled):
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
         self._loaded(require_text(name, "branch", example="'main'"))
+        return self.known_branch(name)
+
+    def known_branch(self, name: str) -> Branch:
+        """Returns a branch that the caller has just seen."""
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(

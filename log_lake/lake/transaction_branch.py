@@ -4,11 +4,12 @@ removed."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lake_core.errors import NotFound
-from lake_core.history import Draft, Reference, Snapshot
+from lake_core.history import Draft, PoolState, Reference, Snapshot
 from lake_core.history.branch_state import BranchState
+from lake_core.history.transactions.decisions import TOKEN
 from lake_core.ids import first_id, id_seconds
 from lake_core.naming import transaction_of
 from lake_core.records import EndBranch, RemoveReference
@@ -16,6 +17,20 @@ from log_lake.lake.pool import Pool
 
 SLACK = 3_600.0
 """Seconds by which the clock of a writer in the transaction may be behind that of the process that began it."""
+
+
+def branch_of(pool: Pool, state: PoolState, name: str) -> BranchState:
+    """Returns the branch of this name.  Raises NotFound."""
+    if name not in state.branches:
+        raise NotFound(f"pool {pool.name!r}: branch {name!r} does not exist")
+    return state.branches[name]
+
+
+def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
+    """Returns the versions of the first commit that used a transaction's token, by the names of the pools that
+    know it."""
+    first = {pool.name: pool.history.load_open().state.tokens.get(f"{TOKEN}{token}") for pool in pools}
+    return {name: one.version for name, one in first.items() if one is not None}
 
 
 def has_writes(child: BranchState) -> bool:

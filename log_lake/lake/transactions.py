@@ -19,6 +19,7 @@ import contextlib
 import logging
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Protocol
 
@@ -36,7 +37,6 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.history import Draft, PoolState
-from lake_core.history.branch_state import BranchState
 from lake_core.history.transactions.decisions import (
     TOKEN,
     TTL,
@@ -48,13 +48,14 @@ from lake_core.history.transactions.decisions import (
     ListedTransaction,
 )
 from lake_core.ids import is_id
+from lake_core.journal import LoadedState
 from lake_core.naming import MAIN
 from lake_core.records import CreateBranch, Prepare, Settle
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import check_inlined, planned
 from log_lake.lake.pool import Pool
-from log_lake.lake.transaction_branch import end_branch, has_writes
+from log_lake.lake.transaction_branch import branch_of, end_branch, first_use, has_writes
 from log_lake.lake.view import View
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,8 @@ class PoolsTransaction:
         self._lake = lake
         self._decisions = Decisions(lake.context.store, lake.context.clock)
         self._renewed = 0.0
+        self._join_of: dict[str, JoinedPool] = {}
+        self._at_once = lake.catalog.journal.read_all
 
     # --- writing and reading
 
@@ -112,14 +115,16 @@ class PoolsTransaction:
         pool = self._lake.pool(name)
         if pool.sub_pool:
             raise InvalidInput(f"the sub-pool {name} is read-only: load into the pool itself")
-        if self.branch not in pool.history.load_open().state.branches:
-            self._join(pool, into)
-        joined = self._decisions.joined(self.id, pool.config.id)
+        state = pool.history.load_open().state
+        if self.branch in state.branches:
+            joined = self._decisions.joined(self.id, pool.config.id)
+        else:
+            joined = self._join(pool, state, into)
         if joined is None:  # its objects were deleted
             raise NotFound(f"transaction {self.id} was ended")
         if joined.into != into:
             raise InvalidInput(f"pool {name!r} is in this transaction for branch {joined.into!r} already")
-        return pool.branch(self.branch)
+        return pool.known_branch(self.branch)
 
     def at(self, name: str, *, into: str = MAIN) -> View:
         """A pool as this transaction sees it. If the transaction has not written to the pool, it is read at its
@@ -148,26 +153,29 @@ class PoolsTransaction:
                 f"transaction {self.id} is being committed or aborted, and takes no more reads or writes"
             )
 
-    def _join(self, pool: Pool, into: str) -> None:
-        """Makes the branch.  First it records the join, so that a process that ends the transaction finds the
-        branch.
+    def _join(self, pool: Pool, state: PoolState, into: str) -> JoinedPool:
+        """Makes the branch, unless the pool has joined for another one.  Returns how the pool joined.
+
+        First it records the join, so that a process that ends the transaction finds the branch.
 
         Last, it checks that no commit has begun.  A commit writes its lease before it looks for branches, so
         either the commit finds this branch, or this process finds the lease.
         """
-        _branch_of(pool, into)
-        if self._decisions.join(self.id, pool.config.id, JoinedPool(into)).into != into:
-            return  # `pool` says so
+        branch_of(pool, state, into)
+        joined = self._decisions.join(self.id, pool.config.id, JoinedPool(into))
+        if joined.into != into:
+            return joined  # `pool` says so
         with contextlib.suppress(AlreadyExists):  # another process of the transaction made it
-            check_inlined(pool, *_branch_of(pool, into))  # looked for again: it may be deleted meanwhile
-            pool.commit_actions(
-                (CreateBranch(into),), branch=self.branch, message=f"begin transaction {self.id}"
-            )
+            loaded = pool.history.load_open()  # again: the branch may be deleted meanwhile
+            check_inlined(pool, loaded.state, branch_of(pool, loaded.state, into))
+            message = f"begin transaction {self.id}"
+            pool.commit_actions((CreateBranch(into),), branch=self.branch, on=loaded.version, message=message)
         try:
             self.check_open()
         except NotFound:  # it was ended meanwhile, and no process will look for this branch
             self._end_branch(pool)
             raise
+        return joined
 
     # --- the commit
 
@@ -178,12 +186,13 @@ class PoolsTransaction:
         if a pool refuses the merge; then it is aborted.  Raises InvalidInput as a merge does; then it is
         aborted.  Raises OutcomeUnknown or Unavailable: then call it again.
         """
-        listed = self._decisions.listed(self.id)
         begun = self._decisions.begun(self.id)
         if begun is None:
             raise NotFound(f"transaction {self.id} does not exist, or was ended; begin another one")
         decided: Decision | TransactionResult | None = self._decisions.get(self.id)
-        if decided is None:
+        if decided is not None:
+            listed = self._decisions.listed(self.id)
+        else:
             self._keep_lease(always=True)
             listed = self._decisions.listed(self.id)
             if naming.BEGUN not in listed.objects:  # it was ended just now
@@ -225,8 +234,8 @@ class PoolsTransaction:
                 self.result = TransactionResult(self.id, first, repeated=True)
                 return self.result
             prepared: dict[str, int] = {}
-            for pool in pools:
-                version = self._prepared_in(pool, token)
+            for pool, looked in zip(pools, list(self._at_once(self._look, pools)), strict=True):
+                version = self._prepared_in(pool, token, looked)
                 if version is not None:
                     prepared[pool.config.id] = version
                 self._keep_lease()
@@ -242,10 +251,18 @@ class PoolsTransaction:
             log.info("transaction %s is aborted: %s", self.id, error)
             raise
 
-    def _prepared_in(self, pool: Pool, token: str) -> int | None:
+    def _look(self, pool: Pool) -> LoadedState[PoolState] | None:
+        """Reads what `_prepare` needs, after the lease was written; None if `_prepare` has to read it."""
+        try:
+            self._joined(pool)
+            return pool.history.load_open()
+        except LakeError:  # `_prepare` meets it again
+            return None
+
+    def _prepared_in(self, pool: Pool, token: str, looked: LoadedState[PoolState] | None) -> int | None:
         """Calls `_prepare`; adds the name of the pool to its errors."""
         try:
-            return self._prepare(pool, token)
+            return self._prepare(pool, token, looked)
         except (Conflict, InvalidInput) as error:
             why = str(error).rpartition("; ")[0] or str(error)  # what it advises is about a merge
             error.args = (
@@ -254,12 +271,16 @@ class PoolsTransaction:
             )
             raise
 
-    def _prepare(self, pool: Pool, token: str) -> int | None:
-        """The version of the pool's pending entry; None if the transaction has written nothing there."""
+    def _prepare(self, pool: Pool, token: str, looked: LoadedState[PoolState] | None = None) -> int | None:
+        """The version of the pool's pending entry; None if the transaction has written nothing there.
+
+        `looked`: a state that was read since the lease was written.
+        """
         into = self._joined(pool).into
 
         def prepare() -> int | None:
-            loaded = pool.history.load_open()
+            nonlocal looked
+            loaded, looked = looked or pool.history.load_open(), None
             part = loaded.state.pending.get(self.id)
             if part is not None:  # an earlier try of this commit prepared it
                 return part.version
@@ -293,25 +314,17 @@ class PoolsTransaction:
         failed: list[LakeError] = []
         by_others = False
         pools = self.pools(listed)
-        for pool in pools:
-            if pool.config.id not in decision.prepared:
+        prepared = [pool for pool in pools if pool.config.id in decision.prepared]
+        settle = partial(self._settle, decision)
+        for pool, done in zip(prepared, self._at_once(settle, prepared), strict=True):
+            if isinstance(done, LakeError):
+                failed.append(done)
                 continue
-            try:
-                version = pool.history.settle(self.id, decision)
-            except LakeError as error:
-                failed.append(error)
-                log.warning(
-                    "transaction %s is committed, and pool %r not settled: %s", self.id, pool.name, error
-                )
-                continue
-            by_others = by_others or version is None
-            versions[pool.name] = version or self._settled_in(pool, decision.prepared[pool.config.id])
+            by_others = by_others or done is None
+            versions[pool.name] = done or self._settled_in(pool, decision.prepared[pool.config.id])
         if failed and not versions:
-            raise OutcomeUnknown(
-                f"transaction {self.id}: {failed[0]}; commit it again",
-                entry_id=self.id,
-                version=0,
-            ) from failed[0]
+            what = f"transaction {self.id}: {failed[0]}; commit it again"
+            raise OutcomeUnknown(what, entry_id=self.id, version=0) from failed[0]
         if by_others or not versions:
             self._check_known()
         self._end(decision, pools)
@@ -322,6 +335,14 @@ class PoolsTransaction:
         if self._decisions.begun(self.id) is None:  # it is deleted before the decision
             what = "was ended by another process, while this one stood still; look at its pools"
             raise OutcomeUnknown(f"transaction {self.id} {what}", entry_id=self.id, version=0)
+
+    def _settle(self, decision: Decision, pool: Pool) -> int | LakeError | None:
+        """The version that settled a pool; None if another process settled it."""
+        try:
+            return pool.history.settle(self.id, decision)
+        except LakeError as error:
+            log.warning("transaction %s is committed, and pool %r not settled: %s", self.id, pool.name, error)
+            return error
 
     def _settled_in(self, pool: Pool, prepared: int) -> int:
         """Returns the version in which another process settled a pool; if that entry is purged, the version of the
@@ -365,18 +386,21 @@ class PoolsTransaction:
             self._end(decision, self.pools(listed))
 
     def _end(self, decision: Decision, pools: Sequence[Pool]) -> None:
-        left: list[LakeError] = []
-        for pool in pools:
-            try:
-                if pool.config.id not in decision.prepared:  # otherwise it was settled just now
-                    pool.history.settle(self.id, decision)
-                self._end_branch(pool)
-            except LakeError as error:
-                left.append(error)
-                log.warning("transaction %s is not ended in pool %r: %s", self.id, pool.name, error)
-        if not left and not decision.committed:
+        ended = list(self._at_once(partial(self._end_in, decision), pools))
+        if all(ended) and not decision.committed:
             with contextlib.suppress(LakeError):
                 self.forget({pool.config.id for pool in pools})
+
+    def _end_in(self, decision: Decision, pool: Pool) -> bool:
+        """Whether a pool has nothing of the transaction any more."""
+        try:
+            if pool.config.id not in decision.prepared:  # otherwise it was settled just now
+                pool.history.settle(self.id, decision)
+            self._end_branch(pool)
+        except LakeError as error:
+            log.warning("transaction %s is not ended in pool %r: %s", self.id, pool.name, error)
+            return False
+        return True
 
     def forget(self, ended: Set[str]) -> bool:
         """Deletes the transaction's objects, unless a pool that joined and is not in `ended` may still have its
@@ -401,7 +425,11 @@ class PoolsTransaction:
         return [self._lake.unlisted(pools[id]) for id in listed.pools if id in pools]
 
     def _joined(self, pool: Pool) -> JoinedPool:
-        return self._decisions.joined(self.id, pool.config.id) or JoinedPool()
+        """How a pool joined, which never changes."""
+        joined = self._join_of.get(pool.config.id) or self._decisions.joined(self.id, pool.config.id)
+        if joined is not None:
+            self._join_of[pool.config.id] = joined
+        return joined or JoinedPool()
 
     def _keep_lease(self, *, always: bool = False) -> None:
         """Writes the lease of the commit again, unless that was done a short time ago and `always` is false."""
@@ -423,18 +451,3 @@ class PoolsTransaction:
             self.abort()
         except LakeError as failure:  # the block's own error is the one to see
             log.warning("transaction %s is not aborted: %s", self.id, failure)
-
-
-def _branch_of(pool: Pool, name: str) -> tuple[PoolState, BranchState]:
-    """Returns the newest state of the pool, and its branch of this name.  Raises NotFound."""
-    state = pool.history.load_open().state
-    if name not in state.branches:
-        raise NotFound(f"pool {pool.name!r}: branch {name!r} does not exist")
-    return state, state.branches[name]
-
-
-def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
-    """Returns the versions of the first commit that used a transaction's token, by the names of the pools that
-    know it."""
-    first = {pool.name: pool.history.load_open().state.tokens.get(f"{TOKEN}{token}") for pool in pools}
-    return {name: one.version for name, one in first.items() if one is not None}

@@ -130,8 +130,8 @@ class Decisions:
         """Records that a pool joins.  Returns the record that is stored, which may be an earlier one.  Raises
         Unavailable."""
         name = naming.joined(id, pool_id)
-        self._create(name, joined)
-        return self._read(name, JoinedPool) or joined
+        is_mine = self._create(name, joined)
+        return joined if is_mine else self._read(name, JoinedPool) or joined
 
     def joined(self, id: str, pool_id: str) -> JoinedPool | None:
         """Returns how a pool joined; None if it did not."""
@@ -221,11 +221,14 @@ class Decisions:
         self.store.delete(begun)
         self.store.delete_all([name for name in names if name != begun])
 
-    def _create(self, name: str, value: msgspec.Struct) -> None:
-        """Creates an object, unless it exists.  Raises Unavailable if the store does not confirm either."""
+    def _create(self, name: str, value: msgspec.Struct) -> bool:
+        """Creates an object, unless it exists.  Returns whether this call is known to have created it.
+
+        Raises Unavailable if the store does not confirm either.
+        """
         for _ in range(TRIES):
-            if self.store.create(name, msgspec.json.encode(value)) is not Created.UNKNOWN:
-                return
+            if (created := self.store.create(name, msgspec.json.encode(value))) is not Created.UNKNOWN:
+                return created is Created.YES
         raise Unavailable(f"{name}: the store does not say whether it has this object; try again")
 
     def _read(self, name: str, kind: type[T]) -> T | None:

@@ -163,8 +163,9 @@ def test_a_pool_that_joins_during_the_end_is_ended_later(lake: Lake, monkeypatch
 
     def joining(listed: object) -> list[object]:
         pools = find(listed)  # type: ignore[arg-type]
+        pool = lake.pool("b")
         with pytest.raises(Conflict, match="takes no more reads or writes"):
-            writer._join(lake.pool("b"), "main")
+            writer._join(pool, pool.history.load_open().state, "main")
         return list(pools)
 
     monkeypatch.setattr(tx, "pools", joining)
