@@ -355,8 +355,7 @@ def drop(args: Namespace) -> None:
             say(f"gave up the folder {args.pool}; its objects stay on the store")
         return
     # with --yes a pool goes also when its history cannot be read
-    records_text = "" if args.yes else f" ({_records_text(lake.pool(args.pool))})"
-    confirm(args, f"remove the pool {args.pool}{records_text}")
+    confirm(args, f"remove the pool {args.pool}{'' if args.yes else _in_it(lake, args.pool)}")
     version = lake.drop_pool(args.pool)
     _done(args, version, f"removed the pool {args.pool}; lake restore {args.pool} takes it back")
 
@@ -364,6 +363,13 @@ def drop(args: Namespace) -> None:
 def _records_text(pool: Pool) -> str:
     live = records_seen(pool.at())
     return f"{live.text} {'record' if live.records == 1 else 'records'}"
+
+
+def _in_it(lake: Lake, name: str) -> str:
+    """What a drop concerns, in brackets."""
+    clones = lake.clones_of(name)
+    kept = f"; its objects stay for its clones: {', '.join(clones)}" if clones else ""
+    return f" ({_records_text(lake.pool(name))}{kept})"
 
 
 def restore(args: Namespace) -> None:

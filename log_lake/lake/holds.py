@@ -69,7 +69,7 @@ def needs(lake: HasPools, config: PoolConfig) -> frozenset[str]:
     return homes | {config.clone.source} if homes else homes
 
 
-def _clones_of(listed: PoolsState, pool_id: str) -> list[PoolConfig]:
+def clones_of(listed: PoolsState, pool_id: str) -> list[PoolConfig]:
     """Returns the clones that may need the pool: listed ones, and dropped ones that may be restored."""
     dropped = (one.pool for one in listed.dropped.values() if not one.is_deleted)
     configs = [*listed.pools.values(), *dropped]
@@ -78,7 +78,7 @@ def _clones_of(listed: PoolsState, pool_id: str) -> list[PoolConfig]:
 
 def holding(lake: HasPools, listed: PoolsState, pool_id: str) -> list[PoolConfig]:
     """Returns those clones that need the pool now. Raises Unavailable."""
-    return [config for config in _clones_of(listed, pool_id) if pool_id in needs(lake, config)]
+    return [config for config in clones_of(listed, pool_id) if pool_id in needs(lake, config)]
 
 
 def unlisted_clones(

@@ -40,7 +40,7 @@ from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up_unlisted
 from log_lake.lake.histories import history_of
-from log_lake.lake.holds import check_held
+from log_lake.lake.holds import check_held, holding
 from log_lake.lake.moment import views_at_one_moment
 from log_lake.lake.named import pool_to_restore
 from log_lake.lake.open_transactions import OPEN_FOR, begin
@@ -320,8 +320,8 @@ class Lake:
 
         First an entry closes the pool's own journal: a writer that still has the pool open loses the race to
         that entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed;
-        drop it, or restore it, again.  If `id` is given, it must be the id of the pool with this name.  Raises
-        NotFound, Unavailable, OutcomeUnknown, Conflict (another process restored it again and again; another
+        drop it, or restore it, again.  A warning names the clones that need objects of the pool; these objects
+        stay.  If `id` is given, it must be the id of the pool with this name.  Raises NotFound, Unavailable, OutcomeUnknown, Conflict (another process restored it again and again; another
         pool has the name).
         """
         return planned(lambda: self._drop_pool(name, id))
@@ -330,10 +330,19 @@ class Lake:
         pool = self._pool(self.catalog.load().state.named(name), "")
         if id and pool.config.id != id:
             raise Conflict(f"pool {name!r} is another one now: pools were renamed meanwhile; look again")
+        needed_by = self.clones_of(name)
         # no writer can read a damaged journal to its end, so none can add to it
         with contextlib.suppress(Corrupt):
             pool.close()
-        return self.catalog.drop(pool.config)
+        version = self.catalog.drop(pool.config)
+        if needed_by:
+            log.warning("%s is dropped; its objects stay for its clones: %s", name, ", ".join(needed_by))
+        return version
+
+    def clones_of(self, name: str) -> list[str]:
+        """The names of clones that need objects of a pool, also of dropped ones.  Raises NotFound, Unavailable."""
+        listed = self.catalog.load().state
+        return sorted(clone.name for clone in holding(self, listed, listed.named(name).id))
 
     def transaction(
         self, id: str = "", *, token: str = "", message: str = "", open_for: float = OPEN_FOR

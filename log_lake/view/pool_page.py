@@ -18,6 +18,7 @@ from lake_core.values.types import show_type
 from log_lake.compaction.ranges import figures
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
+from log_lake.lake.holds import clones_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.summary import FieldSummary
@@ -86,6 +87,8 @@ class RemovedObjects(msgspec.Struct, frozen=True):
 class PoolPage(msgspec.Struct, frozen=True):
     """A branch of a pool now; `clone_of` is what a clone began with, "" for other pools.
 
+    `clones` are those that may need objects of the pool.
+
     `records` are those that readers see, or, unless `is_exact`, at most so many; `stored` those in objects.
     `ranges` is empty unless the pool has split points.
     `complete` is the oldest version that can be read whole; `bounds` says why the fields have no figures.
@@ -97,6 +100,7 @@ class PoolPage(msgspec.Struct, frozen=True):
     key: str
     kind: str
     clone_of: str
+    clones: list[str]
     branch: str
     branches: list[str]
     tags: list[str]
@@ -140,6 +144,7 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
         key=str(view.key),
         kind=pool.config.kind,
         clone_of="" if pool.config.clone is None else pool.config.clone.text,
+        clones=sorted(one.name for one in clones_of(lake.catalog.load().state, pool.config.id)),
         branch=branch,
         branches=sorted(view.state.branches),
         tags=sorted(name for name, tag in view.state.tags.items() if not tag.deleted),

@@ -47,14 +47,14 @@ def test_dropping_either_harms_neither(lake: Command) -> None:
     lake("create", "p", "--key", "k")
     load(lake, "p", 1)
     lake("clone", "p", "test")
-    lake("drop", "p", "--yes")
+    assert "p is dropped; its objects stay for its clones: test\n" in lake("drop", "p", "--yes").err
     lake("vacuum", "--dropped", "--grace", "0s")
     assert keys(lake, "test") == [1]
     assert (
         lake("vacuum", "--dropped", "--grace", "0s", "--dry-run", "--json").records[0]["kept_by"] == "clone"
     )
     lake("restore", "p")
-    lake("drop", "test", "--yes")
+    assert "its objects stay" not in lake("drop", "test", "--yes").err
     lake("vacuum", "--dropped", "--grace", "0s")
     assert keys(lake, "p") == [1]
     assert lake("tags", "p", "--json").records == []
@@ -82,3 +82,12 @@ def test_a_mistake_is_told_in_one_line(lake: Command) -> None:
     assert "exists already" in lake.fails(ALREADY_EXISTS, "clone", "p", "p")
     assert "version 7 does not exist" in lake.fails(NOT_FOUND, "clone", "p", "test", "--at", "7")
     assert lake("tags", "p", "--json").records == []
+
+
+def test_who_drops_is_asked_with_the_names_of_the_clones(lake: Command) -> None:
+    lake("create", "p", "--key", "k")
+    load(lake, "p", 1)
+    lake("clone", "p", "test")
+    lake("clone", "p", "before")
+    said = lake.fails(INVALID_INPUT, "drop", "p")
+    assert "remove the pool p (1 record; its objects stay for its clones: before, test), add --yes" in said

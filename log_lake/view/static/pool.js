@@ -125,7 +125,7 @@ export async function showPool(lake, name, go, at) {
   const beside = new Map(page.sub_pools.map((one) => [one.pool, one.records]));
   return [
     el(
-      "div", { class: "bar" }, el("h2", {}, name), el("span", { class: "quiet" }, `${page.kind} pool, key ${page.key || "(arrival)"}${page.clone_of ? `, clone of ${page.clone_of}` : ""}`),
+      "div", { class: "bar" }, el("h2", {}, name), el("span", { class: "quiet" }, `${page.kind} pool, key ${page.key || "(arrival)"}${page.clone_of ? `, clone of ${page.clone_of}` : ""}${page.clones.length ? `, cloned as ${page.clones.join(", ")}` : ""}`),
       ...(parts.length < 2 ? [] : parts.map((part) => el(
         "button", { type: "button", "aria-pressed": String(part === name), click: () => go("pool", part) },
         beside.has(part) ? `${part} (${count(beside.get(part))})` : part,
