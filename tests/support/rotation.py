@@ -59,6 +59,11 @@ OF_VIEW = ("airflow_lake/view/", "log_lake/view/")
 OF_AIRFLOW = ("airflow_lake/", "dags/", "local/")
 
 SLOW = (
+    Slow(
+        "tests/contract/test_killed_transactions.py",
+        1.0,
+        ("log_lake/lake/transactions.py", "lake_core/history/transactions/"),
+    ),
     Slow("tests/contract/", 2.0, ("lake_core/store/", "log_lake/stores/", "tests/support/servers/")),
     Slow("tests/simulation/", 1.5, (*OF_HISTORIES, "log_lake/vacuum/", "log_lake/agents/")),
     Slow("tests/models/", 0.5, ("lake_core/journal/", "lake_core/history/")),
