@@ -26,6 +26,7 @@ NAMES = (
     "beside",
     "zng",
     "requests",
+    "transactions",
     "retention",
     "ranges",
     "index",
