@@ -28,7 +28,8 @@ from lake_core.errors import Corrupt, LakeError
 from log_lake.stores.guard import GuardedStore
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.inspection import inspect_object
-from tests.support.stored_kinds import KINDS
+from tests.support.clone_kinds import CLONE_KINDS, build_clone
+from tests.support.stored_kinds import KINDS, Kind
 from tests.support.stored_things import URI, Asks, World, asks_of_others, build, upkeep
 
 COUNT = int(os.environ.get("LAKE_TEST_MUTATIONS", "30"))
@@ -173,8 +174,8 @@ def no_logs() -> Iterator[None]:
 class Trials:
     """The mutations of one kind."""
 
-    def __init__(self, world: World, kind: str, tally: Tally) -> None:
-        self.kind, self.of, self.tally = kind, KINDS[kind], tally
+    def __init__(self, world: World, kind: str, tally: Tally, *, kinds: Mapping[str, Kind] = KINDS) -> None:
+        self.kind, self.of, self.tally = kind, kinds[kind], tally
         self.base = self.of.of(world)
         self.names = self.base.names_like(self.of.pattern)
         self.sound = {name: answers(partial(self.of.ask, self.base.changed({}), name)) for name in self.names}
@@ -221,9 +222,17 @@ class Trials:
 def test_a_changed_thing_gives_the_right_answer_or_is_corrupt_of_its_pool_alone(
     world: World, tally: Tally, kind: str
 ) -> None:
-    trials = Trials(world, kind, tally)
+    run_all(Trials(world, kind, tally))
+
+
+@pytest.mark.parametrize("kind", CLONE_KINDS)
+def test_so_does_a_thing_of_a_clone_and_of_content_sums(tally: Tally, kind: str) -> None:
+    run_all(Trials(build_clone(MemoryStore(URI)), kind, tally, kinds=CLONE_KINDS))
+
+
+def run_all(trials: Trials) -> None:
     for number in range(COUNT):
         try:
             trials.run(number)
         except Exception as error:
-            raise AssertionError(f"{kind} {number}: {type(error).__name__}: {error}") from error
+            raise AssertionError(f"{trials.kind} {number}: {type(error).__name__}: {error}") from error
