@@ -320,9 +320,8 @@ class Lake:
 
         First an entry closes the pool's own journal: a writer that still has the pool open loses the race to
         that entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed;
-        drop it, or restore it, again.  A warning names the clones that need objects of the pool; these objects
-        stay.  If `id` is given, it must be the id of the pool with this name.  Raises NotFound, Unavailable, OutcomeUnknown, Conflict (another process restored it again and again; another
-        pool has the name).
+        drop it, or restore it, again.  A warning names the clones that need its objects, which stay.  `id`, if
+        given, must be the pool's.  Raises NotFound, Unavailable, OutcomeUnknown; Conflict if others restore it.
         """
         return planned(lambda: self._drop_pool(name, id))
 

@@ -8,9 +8,7 @@ In each pool a transaction writes on a branch of its own.  So each write is an o
 and the transaction reads its own writes.  The commit prepares one pool after the other, in the order of their
 ids: an entry in each journal promises to merge the branch.  Then it makes the decision, one object for all
 pools.  Then it settles each pool.  docs/transactions.md explains it, docs/protocol.md says why it is right.
-
-While a transaction waits for another one, it holds only the pools that it has already prepared.  All
-transactions prepare pools in one order, so none waits in a circle.
+All prepare pools in one order, and hold only prepared ones while they wait, so none waits in a circle.
 """
 
 from __future__ import annotations
@@ -182,9 +180,9 @@ class PoolsTransaction:
     def commit(self) -> TransactionResult:
         """Commits all pools at one moment; a repeated call returns the same result, also in another process.
 
-        Raises NotFound if the transaction is unknown, or ended long ago.  Raises Conflict if it was aborted, or
-        if a pool refuses the merge; then it is aborted.  Raises InvalidInput as a merge does; then it is
-        aborted.  Raises OutcomeUnknown or Unavailable: then call it again.
+        Raises NotFound if the transaction is unknown, or ended long ago; Conflict if it was aborted.  If a pool
+        refuses the merge, it is aborted, too: Conflict, or InvalidInput as a merge raises it.  Raises
+        OutcomeUnknown or Unavailable: then call it again.
         """
         begun = self._decisions.begun(self.id)
         if begun is None:
@@ -292,8 +290,7 @@ class PoolsTransaction:
                 return None
             ids = self._lake.context.ids
             action = Prepare(self.id, self.branch, into, ids.new(), token=token)
-            message = f"prepare transaction {self.id}"
-            author = self._lake.context.author
+            message, author = f"prepare transaction {self.id}", self._lake.context.author
             draft = Draft(ids.new(), "", loaded.version, author, (action,), message=message)
             done = pool.history.commit(draft, meanwhile=self._keep_lease)
             if done.repeated is not None:
