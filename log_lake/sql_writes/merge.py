@@ -381,8 +381,10 @@ class _Merging:
     def check_absent(self, inserted: Sequence[pa.Table]) -> None:
         """Raises InvalidInput if the upsert pool has a record with the key of one that is inserted."""
         names = list(self._key.names)
-        tables = [one.select(names) for one in inserted if set(names) <= set(one.schema.names)]
-        if not tables or not set(names) <= set(self.view.schema.names):
+        if not set(names) <= set(self.view.schema.names):
+            return
+        tables = [self._keys(one) for one in inserted if names[0] in one.schema.names]
+        if not tables:
             return
         keys = pa.concat_tables(tables, promote_options="permissive")
         keys = keys.filter(pc.is_valid(keys.column(names[0])))
@@ -396,6 +398,14 @@ class _Merging:
                     "MERGE: the pool has a record with the key of one that is inserted, and an upsert pool keeps "
                     f"one; nothing was changed. Compare {' and '.join(names)} in ON"
                 )
+
+    def _keys(self, records: pa.Table) -> pa.Table:
+        """The key columns of new records; a field of the key that they lack is null, as in the pool."""
+        for name in self._key.names:
+            if name not in records.schema.names:
+                field = self.view.schema.field(name)
+                records = records.append_column(field, pa.nulls(records.num_rows, field.type))
+        return records.select(list(self._key.names))
 
     def check_distinct(self, lost: int) -> None:
         """Raises InvalidInput if records of an upsert pool were combined, because two have one key."""

@@ -271,6 +271,20 @@ def test_an_upsert_pool_keeps_one_record_a_key_or_refuses(lake: Lake) -> None:
     assert pool.at().version == 1
 
 
+def test_a_new_record_without_a_field_of_the_key_has_the_key_of_another_without_it(lake: Lake) -> None:
+    pool = lake.create_pool("pairs", key="k,s", kind="upsert")
+    pool.branch().append(pa.table({"k": [0, 1], "s": [None, "a"], "n": [5, 6]}))
+    sql = (
+        "MERGE INTO pairs t USING (VALUES (0), (1)) v (k) ON t.n = v.k "
+        "WHEN NOT MATCHED THEN INSERT (k) VALUES (v.k)"
+    )
+    with pytest.raises(InvalidInput, match="has a record with the key of one that is inserted"):
+        execute(lake, sql)
+    assert execute(lake, sql.replace("(0), (1)", "(1)")).records == 1
+    found = {(row["k"], row["s"], row["n"]) for row in rows(pool)}
+    assert found == {(0, None, 5), (1, "a", 6), (1, None, None)}
+
+
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
