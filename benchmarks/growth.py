@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.measure import Measure
 from log_lake.agents.checkpoint.run import write_checkpoint
@@ -97,7 +97,13 @@ def _schemas(tables: list[pa.Table]) -> Callable[[], object]:
 
 
 def _united(tables: list[pa.Table]) -> Callable[[], object]:
-    return lambda: pa.concat_tables(tables, promote_options="default").sort_by("k")
+    files = []
+    for table in tables:
+        pq.write_table(table, sink := pa.BufferOutputStream())
+        files.append(sink.getvalue())
+    return lambda: pa.concat_tables(
+        [pq.read_table(pa.BufferReader(file)) for file in files], promote_options="default"
+    ).sort_by("k")
 
 
 def _wide(columns: int) -> pa.Table:
@@ -167,6 +173,6 @@ def measures() -> Iterator[Measure]:
         yield from _beside(f"{count} schemas", works, count * 100)
     for columns in (500, 2_000):
         table = _wide(columns)
-        works = {"pyarrow": partial(table.sort_by, "k"), "lake": _schemas([table])}
+        works = {"pyarrow": _united([table]), "lake": _schemas([table])}
         yield from _beside(f"{columns:,} columns", works, 1_000)
     yield from _group("open the middle of versions", _middle, SMALL, LARGE, units=1)
