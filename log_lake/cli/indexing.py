@@ -59,7 +59,7 @@ def _drop(args: Namespace) -> None:
     if args.json:
         print_json({"pool": pool, "name": name, "version": version})
         return
-    say(f"index {name} of {pool}: dropped; the next vacuum deletes its objects")
+    say(f"index {name} of {pool}: dropped; the agent retention, or lake vacuum, deletes its objects")
 
 
 def _ls(args: Namespace) -> None:

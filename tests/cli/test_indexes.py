@@ -49,7 +49,7 @@ def test_an_index_is_created_made_and_dropped(lake: Command, pool: str) -> None:
         {"pool": "p", "name": "who", "kind": "bloom", "field": "who"}
     ]
     assert lake("index", "drop", pool, "who").err == (
-        "index who of p: dropped; the next vacuum deletes its objects\n"
+        "index who of p: dropped; the agent retention, or lake vacuum, deletes its objects\n"
     )
     assert lake("index", "ls").err == "no indexes\n"
 

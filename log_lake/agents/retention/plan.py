@@ -95,7 +95,7 @@ class RetentionPlan:
     objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, which had begun to delete `begun`
     objects of `begun_size` bytes.  `has_new_names`: some names are old enough, and no scan for orphans has seen
     them.  `entries`: the journal entries that a purge may delete.  `ended`: the number of clones for which the
-    pool need keep nothing any more.
+    pool need keep nothing any more.  `unused`: index objects that nothing uses, if there is no other work.
     """
 
     expiry: ExpirePlan
@@ -108,13 +108,14 @@ class RetentionPlan:
     has_new_names: bool = False
     entries: int = 0
     ended: int = 0
+    unused: int = 0
     rests: bool = False
     until: float = float("inf")
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        work = (self.deletable, self.unfinished, self.has_new_names, self.entries, self.ended)
+        work = (self.deletable, self.unfinished, self.has_new_names, self.entries, self.ended, self.unused)
         return self.expiry.idle and not any(work)
 
 

@@ -84,6 +84,8 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
         yield f"{pool_name}: scan new objects for orphans"
     if work.entries:
         yield f"{pool_name}: purge {counted(work.entries, 'entry', 'entries')}"
+    if work.unused:
+        yield f"{pool_name}: delete {counted(work.unused, 'unused index', 'unused indexes')}"
 
 
 def transactions_line(name: str, over: Cleaned) -> str:

@@ -52,6 +52,7 @@ from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import make_plan, vacuum, vacuum_lease
+from log_lake.vacuum.indexes import unused_indexes
 from log_lake.vacuum.orphans import due_from, is_due, scan_orphans
 from log_lake.vacuum.plan import MAX_OBJECTS, begun_objects
 from log_lake.workers import Workers
@@ -73,7 +74,7 @@ TRANSACTIONS = "transactions over pools"
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
-    """The work in a pool.  If nothing was ever removed there, this costs a look at the journal and one listing.
+    """The work in a pool.  If nothing was ever removed there, this costs a look at the journal and two listings.
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
@@ -98,11 +99,12 @@ def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     may_rest &= now + SHORTEST_REST < until
     if may_rest and not (entries(later) or _expires_later(pool, branch=branch)):
         # what is not due later is not due now
-        return RetentionPlan(work, held=_in_grace(listed_some), rests=True, until=until)
+        unused = len(unused_indexes(pool, loaded.state))
+        return RetentionPlan(work, held=_in_grace(listed_some), unused=unused, rests=not unused, until=until)
     # to plan a vacuum takes a lease and some ten requests
     deletable, size, kept = _plan_vacuum(pool) if listed_some else (0, 0, {})
     begun = begun_objects(removed.vacuums.values())
-    return RetentionPlan(
+    other = RetentionPlan(
         work,
         deletable=deletable,
         size=size,
@@ -114,6 +116,8 @@ def _plan(lake: Lake, pool: Pool, *, branch: str, now: float) -> RetentionPlan:
         entries=entries(now),
         ended=len(list(ended(lake, pool, loaded.state, grace=pool.settings["vacuum.grace"]))),
     )
+    # if there is other work, its vacuum deletes unused indexes too
+    return replace(other, unused=len(unused_indexes(pool, loaded.state))) if other.idle else other
 
 
 def _grace_ends(pool: Pool, removals: Iterable[Removal]) -> float:

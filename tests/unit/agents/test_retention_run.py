@@ -18,6 +18,7 @@ from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
 from log_lake.agents.retention.run import DROPPED, TRANSACTIONS, plan, retain
+from log_lake.indexes.names import index_folder
 from log_lake.lake import Lake
 from log_lake.lake.open_transactions import transactions
 from log_lake.stores.memory import MemoryStore
@@ -60,7 +61,7 @@ def expiring() -> World:
     return world
 
 
-def test_a_look_at_a_pool_looks_for_news_three_times_and_lists_three_folders() -> None:
+def test_a_look_at_a_pool_looks_for_news_three_times_and_lists_four_folders() -> None:
     store = ScriptedStore()
     lake = Lake.create_on(store)
     pool = lake.create_pool("p", key="k")
@@ -73,7 +74,7 @@ def test_a_look_at_a_pool_looks_for_news_three_times_and_lists_three_folders() -
     next_of_the_pool = [naming.entry(journal, version) for version in (2, 3)]
     read = [*next_of_the_list, naming.gate(naming.POOLS_JOURNAL, 1)]
     read += [*next_of_the_pool, naming.gate(journal, 1)] * 3
-    listed = [journal, naming.marks(journal), naming.data(pool.config.id)]
+    listed = [journal, naming.marks(journal), naming.data(pool.config.id), index_folder(pool.config.id)]
     asked = [*(("get", name) for name in read), *(("list", name) for name in listed)]
     assert sorted(store.requests) == sorted(asked)
 

@@ -10,6 +10,8 @@ import pytest
 from lake_core import naming
 from lake_core.ids import IdSource
 from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.retention.report import retention_lines
+from log_lake.agents.retention.run import plan, retain
 from log_lake.erasure.run import erase
 from log_lake.erasure.verify import verify
 from log_lake.indexes.names import index_name, list_indexes
@@ -121,6 +123,18 @@ def test_a_dropped_rule_and_a_changed_one() -> None:
     world.lake.configure_pool("p", {RULE.setting: ""})
     world.load("aaa")
     assert not world.indexed()
+
+
+def test_the_agent_retention_finds_the_indexes_of_a_dropped_rule_in_an_idle_pool() -> None:
+    world = World()
+    world.load("ada", "zoe")
+    assert plan(world.lake, "p").idle
+    world.lake.configure_pool("p", {RULE.setting: ""})
+    work = plan(world.lake, "p")
+    assert list(retention_lines("p", work)) == ["p: delete 1 unused index"]
+    retain(world.lake, "p")
+    assert not world.indexed()
+    assert plan(world.lake, "p").idle
 
 
 def test_fsck_names_damaged_and_foreign_indexes_and_no_others() -> None:
