@@ -17,10 +17,11 @@ def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def defaults_of(operator: Any) -> Places:
-    """Returns the defaults of parameters in the DAG of an operator, and in the operator, when the file is parsed.
+    """Returns the defaults of the parameters of an operator's DAG, and those of the operator, as they are while
+    the DAG file is parsed.
 
-    None for a mapped operator: it is made again when it runs, and then its DAG has the values of the run
-    instead.
+    Returns `NONE` for a mapped operator: Airflow makes it anew when it runs, and by then its DAG has the values
+    of the run in place of the defaults.
     """
     if getattr(operator, "_BaseOperator__from_mapped", False):
         return NONE
@@ -74,10 +75,11 @@ def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
 def without_form(
     params: Mapping[str, Any], conf: Mapping[str, Any], *, marked: frozenset[str]
 ) -> dict[str, Any]:
-    """The parameters of a run, without the defaults of the trigger form.
+    """Returns the parameters of a run, without the defaults of the trigger form.
 
     A parameter that is `marked` counts only if the run's `conf` has it, that is if a person sent the form.  The
-    names that a person types again are no parameter of an agent.
+    field Confirm (`CONFIRM`), in which a person types the pools' names, is left out: it is no parameter of an
+    agent.
     """
     kept = (name for name in params if name not in marked or (name in conf and name != CONFIRM))
     return {name: params[name] for name in kept}

@@ -27,10 +27,11 @@ from lake_core.schemas import Rule
 
 
 def may_be_posted(state: PoolState, draft: Draft, *, rule: Rule) -> bool:
-    """Whether others may commit a draft that is not `is_own`, from this state on.
+    """Whether a draft may be stored as a request, which other writers may commit from this state on.  Only for
+    drafts that are not `is_own`.
 
-    A load that brings more digits to a sum is refused if the pool has large values.  These may be deleted
-    later, so others may not commit it.
+    A load that gives a summed decimal field more digits after the point is refused while the pool has large
+    values, but accepted once these are deleted.  So only its own writer may commit it.
     """
     return not brings_digits(state, draft, rule)
 

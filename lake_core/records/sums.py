@@ -1,7 +1,9 @@
-"""Content sums of objects, and what a rewriting says about them (format version 3).
+"""Content sums of objects, and the action by which a rewriting states that it conserves records (`Conserve`;
+format version 3).
 
-The sum of an object's content is made while it is written (`log_lake.content`). If the object stores the ages
-of its records, it also has the sum of these; other objects' ages follow from their transaction.
+The sum of an object's content is made while it is written (`log_lake.content`).  The age of a record is its
+sequence and its ordinal, as one number.  An object that stores these for its records also has the sum of their
+ages; for other objects that sum follows from their transaction.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ def unpacked_sums(sums: bytes) -> tuple[int, ...]:
 
 
 def age_sum(seq: int, ordinal: int, *, records: int) -> int:
-    """Returns the sum of the ages of records that all have one sequence and ordinal, mixed as by MurmurHash3."""
+    """Returns the sum of the ages of `records` records that share one sequence and ordinal.  An age is these two
+    in one number, mixed as by MurmurHash3."""
     mixed = (seq * AGE_FACTORS[0] + ordinal * AGE_FACTORS[1]) % _BITS
     for factor in AGE_MIX:
         mixed = (mixed ^ mixed >> 33) * factor % _BITS

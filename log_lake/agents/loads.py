@@ -27,7 +27,7 @@ class LoadingAgent(Agent[W, R]):
         return super().summed(new) | {self.counted_as: len(results), "repeated": len(results) - len(new)}
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
+        """Returns a line that says how many batches, records and objects the run loaded, from `totals`."""
         before = f", {totals['repeated']:,} of them committed before" if totals["repeated"] else ""
         return f"{counted(totals['batches'], 'batch', 'batches')}{before}: {_records(totals)}"
 

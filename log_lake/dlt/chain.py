@@ -129,7 +129,7 @@ class FileJob(RunnableLoadJob, HasFollowupJobs):
 
 
 class ChainJob(RunnableLoadJob):
-    """The job of a chain."""
+    """The job that loads the files of a root table and of its nested tables (dlt's table chain)."""
 
     def __init__(self, file_path: str) -> None:
         super().__init__(file_path)

@@ -42,8 +42,10 @@ def _check_state(text: str, *, what: str) -> None:
 
 @dataclass(frozen=True)
 class OwnPools:
-    """The pools of dlt in a dataset.  `schema` is the pipeline's schema; its naming convention spells the fields
-    of these pools."""
+    """The pools of a dataset in which dlt keeps its own state (schemas, load packages, states of pipelines).
+
+    `schema` is the pipeline's schema; its naming convention spells the fields of these pools.
+    """
 
     dataset: DatasetPools
     schema: Schema

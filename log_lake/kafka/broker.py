@@ -196,7 +196,7 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """The addresses of the brokers, for error messages."""
+        """The brokers, as errors name them: `kafka://HOST,HOST`."""
         return f"kafka://{','.join(self.source.hosts)}"
 
     @property

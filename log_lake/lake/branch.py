@@ -309,8 +309,9 @@ class Branch(Line):
 
         Sources without objects are recorded too, so that an empty file is loaded once.  With `replaced`, the
         objects replace the records of that range and condition; raises Conflict if another replace took some of
-        the range.  Raises InvalidInput if more records were rejected than the load allows.  `misfits` are the
-        summed misfits of the objects (`summed`).
+        the range.  Raises InvalidInput if more records were rejected than the load allows.
+
+        `misfits`: by field, how many values of all the objects the pool's field cannot hold (`misfits.summed`).
         """
         return loads.commit_load(
             self,

@@ -41,7 +41,7 @@ ID_DIGITS = 12
 
 
 class Records(Protocol):
-    """A view's records as a table of this schema."""
+    """How the records of a view are shown as a table, whose columns are `schema`."""
 
     @property
     def schema(self) -> pa.Schema:

@@ -82,11 +82,11 @@ def _narrowest(view: View) -> list[str]:
 
 
 def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
-    """Returns how many records that readers see a delete will remove from a revision; None if the state cannot be
-    read.
+    """Returns how many of the records that readers of a revision see a delete will remove; None if the state
+    cannot be read.
 
-    The state shows it if the delete covers whole objects of an append pool.  Otherwise the number is an upper
-    bound; with `looks`, at most `LOOKED_AT` records are read to count them.
+    The state gives the exact number if the delete covers whole objects of an append pool.  Otherwise it gives
+    an upper bound; with `looks`, the records are counted instead if at most `LOOKED_AT` must be read.
     """
     try:
         delete = newer_than_all("", spec.key_range, spec.condition, sub_pool=spec.sub_pool)

@@ -31,7 +31,8 @@ column for every name, and each column is as long as the table."""
 
 
 def batch_rows(schema: pa.Schema, most: int) -> int:
-    """Returns how many records of the schema, at `most`, have no more than MAX_CELLS values together."""
+    """Returns how many records of the schema one table may have, so that it has at most MAX_CELLS values; `most`
+    is the upper limit of the result."""
     return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
 
 
@@ -43,7 +44,7 @@ def most_absent(fields: int) -> int:
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The limits for reading one file, a part of `Reading`.  The first four are in bytes."""
+    """The limits for reading one file; `Reading` contains them.  The first four are in bytes."""
 
     kept_csv: int = 64 << 20
     """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
@@ -103,13 +104,13 @@ it has none)."""
 
 @dataclass(frozen=True)
 class Block:
-    """Some records of one file, in its order.
+    """Some records of one file, in the order of the file.
 
-    `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records,
-    null for a record that was changed while it was read. It is None if the format has no types of its own.
-    `faults` has, for each row with a value that no type can hold, the reason.  The table has null there, and
-    `raws` has the text of some of these records.  `checked`: every record is within the limits, and `table`
-    already has the columns of `rows`.
+    `locate` returns the line and the text of a row; it is None if the format has no text to show.  `rows` has
+    the columns `hidden.ROW` of the records (their ZNG types and bytes), null for a record that was changed
+    while it was read; it is None if the format has no types of its own.  `faults` has, for each row with a
+    value that no type can hold, the reason.  The table has null there, and `raws` has the text of some of these
+    records.  `checked`: every record is within the limits, and `table` already has the columns of `rows`.
     """
 
     table: pa.Table
@@ -167,7 +168,7 @@ class Reading:
     """Whether the pool's objects keep each record in its original form too (`hidden.ROW`)."""
 
     def function(self, name: str) -> str:
-        """The pool's aggregate function for the field; "" if the field has none."""
+        """Returns the name of the pool's aggregate function for the field; "" if the field has none."""
         return dict(self.rule.aggregates).get(name, "")
 
     def is_settled(self, name: str) -> bool:
@@ -176,7 +177,8 @@ class Reading:
         return name in self.declared or (self.contract is not None and name in self.contract.scalars)
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
-        """Returns the record as a rejected one.  Raises InvalidInput if the policy is `fail`."""
+        """Returns the record as a rejected one, with the reason for it.  Raises InvalidInput if the policy is
+        `fail`."""
         if self.bad_records != QUARANTINE:
             raise InvalidInput(f"{self.file}, line {line}: {reason}")
         if not isinstance(raw, bytes):
@@ -188,14 +190,15 @@ class Reading:
             return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
 
     def unreadable(self, line: int, reason: str) -> NoReturn:
-        """Raises InvalidInput for a damaged file, in which no single records can be found to be quarantined."""
+        """Raises InvalidInput for a damaged file: no single records can be found in it that could be
+        quarantined."""
         where = f", line {line}" if line else ""
         one_line = " ".join(line.strip() for line in reason.splitlines())  # Arrow's have several
         raise InvalidInput(f"{self.file}{where}: {one_line}")
 
 
 def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:
-    """Returns the rejected records of a load in the form in which the sub-pool `$rejected` stores them."""
+    """Returns the rejected records of a load as a table with the columns of the sub-pool `$rejected`."""
     return pa.Table.from_pylist(
         [{**vars(r), "transaction": transaction, "time": time} for r in rejected], schema=REJECTED_SCHEMA
     )

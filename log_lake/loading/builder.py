@@ -108,7 +108,8 @@ class ObjectBuilder:
         return self.memory // 3
 
     def add(self, block: Block) -> None:
-        """Adds a block.  Raises InvalidInput if the key has no order, or the block exceeds a limit."""
+        """Adds a block to the records that wait for `finish`.  Raises InvalidInput if the key has no order, or the
+        block exceeds a limit."""
         with timed(self.store, "load.sort"):
             self._add(block)
 
@@ -156,7 +157,8 @@ class ObjectBuilder:
         self._gather("", keyed)
 
     def finish(self) -> list[WrittenObject]:
-        """Writes the rest, and returns all objects of the load.  Frees the space on disk."""
+        """Writes the records that are not written yet, and returns all objects of the load.  Frees the space on
+        disk."""
         with self, timed(self.store, "load.write"):
             self._take_alike()
             for sub_pool in list(self._pending):
@@ -296,10 +298,10 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Yields groups of tables that become one object each, in their order.  Empties `tables`, to free their memory
-    early.
+    """Yields groups of tables, in their order; each group becomes one object.  Empties `tables`, to free their
+    memory early.
 
-    Within an object every table gets the fields of all.  A group ends when too many values would be missing.
+    All tables of a group get the fields of all of them.  A group ends when too many values would be missing.
     The more fields there are, the fewer values may be missing, because chunks of columns are then short.
     """
     left = tables[::-1]

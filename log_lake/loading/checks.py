@@ -38,12 +38,12 @@ MAX_VALUE_BYTES = 16 << 20
 
 
 def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
-    """The blocks of one file without records that exceed a limit.  Raises InvalidInput.
+    """Yields the blocks of one file without the records that exceed a limit.  Raises InvalidInput.
 
     `trusts_json`: the reader wrote all typed JSON in the blocks itself.
 
-    If no record of the file has the key, and the policy for that is `fail`, it raises before it yields the last
-    block.
+    If no record of the file has the key, and the policy for such records is `fail`, it raises InvalidInput
+    before it yields the last block.
     """
     row, keyed, last = 0, False, None
     for block in blocks:
@@ -125,7 +125,8 @@ def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
 
 
 def program_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> pa.Table:
-    """A program's table, with the fields of the key added.
+    """Returns a table that a program passes to a load, with a field added for each name of the key that is a path
+    into records.
 
     Raises InvalidInput if a record exceeds a limit, or cannot be combined.
     """
@@ -176,7 +177,8 @@ def _is_sound(kind: pa.DataType) -> bool:
 
 
 def faults(table: pa.Table, reading: Reading, *, trusts_json: bool = False) -> dict[int, str]:
-    """The faults of the table's rows, by row; `trusts_json` as in `checked`."""
+    """Returns, by row of the table, what is wrong with the record; rows without a fault are left out.
+    `trusts_json` as in `checked`."""
     wrong: dict[int, str] = {}
     functions = dict(reading.rule.aggregates)
     for field, column in zip(table.schema, table.columns, strict=True):

@@ -32,7 +32,7 @@ DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInval
 
 
 def compression_of(begin: bytes) -> str:
-    """The compression, by the first bytes of a file; "" if it is not compressed."""
+    """Returns the name of the compression that the first bytes of a file show; "" if it is not compressed."""
     if begin.startswith(b"\x1f\x8b"):
         return "gzip"
     if begin.startswith((_ZSTD, *_SKIPPABLE)):
@@ -43,7 +43,8 @@ def compression_of(begin: bytes) -> str:
 
 
 def unpacked(file: BinaryIO, compression: str) -> BinaryIO:
-    """The unpacked content of the file.  Reading raises an exception in DAMAGED if the file is damaged."""
+    """Returns the unpacked content of the file.  Reading it raises an exception in DAMAGED if the file is
+    damaged."""
     opened: dict[str, Callable[[], object]] = {
         "gzip": lambda: gzip.GzipFile(fileobj=file, mode="rb"),
         "bz2": lambda: io.BufferedReader(_Members(file, bz2.BZ2Decompressor), 1 << 20),
@@ -105,7 +106,7 @@ class _Members(io.RawIOBase):
 
 @contextmanager
 def naming(file: str, compression: str) -> Iterator[None]:
-    """Inside the block an exception of a decompressor becomes InvalidInput that names the file."""
+    """Returns a context in which an exception of a decompressor becomes InvalidInput that names the file."""
     try:
         yield
     except DAMAGED as error:

@@ -48,7 +48,11 @@ _Misfit = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Conforming:
-    """Records after the contract was applied, the bad records by row, and by field how much was left out."""
+    """A table after the contract was applied.
+
+    `wrong`: by row of a bad record, why it breaks the contract.  `lost`: by field, from how many records the
+    field, or a value in it, was left out.
+    """
 
     table: pa.Table
     wrong: Faults = field(default_factory=dict)
@@ -86,8 +90,8 @@ class Contract:
         }
 
     def keep(self, table: pa.Table, *, first: bool = False) -> Conforming:
-        """Returns the records after the contract was applied, before changed ones are marked.  With `first`, it
-        may stop at the first bad value of each field."""
+        """Returns the records after the contract was applied.  With `first`, it may stop at the first bad value of
+        each field."""
         wrong, lost = Faults(), LostValues()
         if all(map(self._is_alike, table.schema)):
             return Conforming(table)
@@ -184,8 +188,8 @@ class Contract:
 
 
 def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract | None:
-    """Returns the contract of a pool with these fields.  Returns None if its fields may change, or if it has no
-    fields yet.
+    """Returns the contract of a pool with these fields.  Returns None if loads may change its fields, or if the
+    pool has no fields yet.
 
     A field that counts its records accepts any value, because the pool stores only the number.
     """
@@ -214,7 +218,7 @@ def changed_rows(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def lost_line(lost: LostValues) -> str:
-    """Describes what was left out of records; "" if nothing was."""
+    """Returns a line that says which fields and values were left out of records; "" if none were."""
     parts = [f"{name} of {counted(count, 'record')}" for name, count in sorted(lost.items()) if count]
     return (
         f"left out, because the pool's fields stay as they are (schema=discard): {', '.join(parts)}"

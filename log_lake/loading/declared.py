@@ -53,7 +53,7 @@ def convert(value: Any, field: pa.Field) -> Any:
 
 
 def read_declared(text: str, field: pa.Field) -> Value:
-    """Text as a value of the declared type; raises NotReadable."""
+    """Returns text as a value of the declared type.  Raises NotReadable."""
     if pa.types.is_integer(field.type) and not WHOLE.fullmatch(text):  # 1.0 is the text of a double
         raise NotReadable("no integer")
     return fitted(read(text, key_class(field.type)), field)
@@ -125,9 +125,11 @@ def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
 def fitting_values(
     column: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """Returns the column in the declared type, with null where a value does not fit, and the reason by row.
+    """Returns the column in the declared type, with null where a value does not fit, and by row the reason why it
+    does not.
 
-    `first`: only the first such value is needed; later values may be null.  Raises OtherClass.
+    `first`: the caller needs only the first value that does not fit; later values may be null without a reason.
+    Raises OtherClass.
     """
     try:
         return _converted(column, field, target), {}

@@ -211,7 +211,7 @@ def _format_by_bytes(begin: bytes) -> str:
 
 
 def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
-    """The records of a file, a block at a time, within the limits.
+    """Yields the records of a file, a block at a time, within the limits.
 
     Raises InvalidInput, NotFound, Unavailable.
     """

@@ -19,8 +19,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """The limit of a file's content: `most` times the file's bytes (`expansion.max`), but never less than `free`
-    bytes.
+    """The limit of a file's content: `most` times the file's bytes (`expansion.max`).  A file may always have
+    `free` bytes of content.
 
     `size`: the bytes of the file, known once it is open.
     """
@@ -45,7 +45,7 @@ class Expansion:
 
 
 def least_bytes(schema: pa.Schema) -> int:
-    """The minimum number of bytes of a decoded record, whatever its values are."""
+    """Returns the bytes that a decoded record has at least, whatever its values are."""
     return max(1, sum(_bits(field.type) for field in schema) // 8)
 
 

@@ -1,4 +1,5 @@
-"""Reads several files as one load: their records, notes on detected options, the limit of bad records."""
+"""Reads several files as one load: yields their records, collects notes on detected options, and applies the limit
+of bad records."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ class FileSource:
         self._files_by_note: dict[str, list[str]] = {}
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
-        """The records of all files, in blocks.
+        """Yields the records of all files, in blocks.
 
-        Raises InvalidInput, also if `limit` has a count and there are more bad records.
+        Raises InvalidInput for a file that cannot be read.  Also raises it if `limit` has a count and the files
+        have more bad records than that.
         """
         from log_lake.loading.detect import read_blocks  # the readers of all formats load slowly
 
@@ -47,7 +49,8 @@ class FileSource:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on detected options, each with its files."""
+        """What the readers detected, such as a delimiter: a note for each finding, with the files that it is
+        about."""
         return tuple(f"{_named(files)}: {note}" for note, files in self._files_by_note.items())
 
 
@@ -77,7 +80,7 @@ def check_rejected(objects: Sequence[AddObject], limit: Limit | None) -> None:
 
 
 def rejected_fault(objects: Sequence[AddObject], limit: Limit | None) -> str:
-    """The message that a load rejected more records than the limit allows; "" if it did not."""
+    """Returns the error text if a load rejected more records than the limit allows; otherwise ""."""
     rejected = sum(o.records for o in objects if o.sub_pool == REJECTED)
     records = sum(o.records for o in objects)
     if limit is None or limit.allows(rejected, records):

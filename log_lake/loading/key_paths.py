@@ -35,8 +35,8 @@ FieldValues = tuple[pa.Field, pa.ChunkedArray]
 
 @dataclass(frozen=True)
 class Keyed:
-    """Records with the fields of their key; and, by row, why the value at a path does not have the declared
-    type."""
+    """A table whose records have the fields of their key, and, by row, why the value at a path does not have the
+    declared type."""
 
     table: pa.Table
     wrong: Mapping[int, str]
@@ -44,7 +44,7 @@ class Keyed:
 
 
 def with_key_paths(table: pa.Table, names: Iterable[str], declared: Mapping[str, pa.Field]) -> Keyed:
-    """The records, with a field added for each key name that is a path into records."""
+    """Returns the records, with a field added for each name of the key that is a path into records."""
     wrong: dict[int, str] = {}
     added = False
     for name in names:
@@ -75,12 +75,14 @@ def _filled(first: FieldValues, second: FieldValues) -> FieldValues:
 
 
 def may_have_key(name: str, fields: Collection[str]) -> bool:
-    """Whether records with these fields may have a key field: by its name, or as a path."""
+    """Whether records with these fields may have the key field `name`: as a field of that name, or at a
+    path."""
     return name in fields or any(head in fields for head, _ in cuts(name))
 
 
 def cuts(name: str) -> Iterator[tuple[str, str]]:
-    """Yields the name cut at each of its dots, the longest first part first."""
+    """Yields the name divided in two at each of its dots, from the last dot to the first.  Neither part is
+    empty."""
     at = name.rfind(".")
     while at >= 0:  # bounded by the name
         if 0 < at < len(name) - 1:

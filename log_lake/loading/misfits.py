@@ -31,7 +31,7 @@ _BEGINS = (
 
 
 def misfits(table: pa.Table, fields: pa.Schema) -> dict[str, int | None]:
-    """Returns by field how many of its values the pool's field cannot hold; None if that is not known.
+    """Returns by field how many of its values the pool's field cannot hold; None if the number is not known.
 
     Fields whose values all fit are left out.  For typed JSON, the beginning of the text shows the class of the
     value, so a load that changes a type needs only one more pass over the column.
@@ -62,7 +62,8 @@ def _misfits(column: pa.ChunkedArray, field: pa.Field, target: pa.Field | None) 
 
 
 def summed(parts: Iterable[Misfits]) -> Misfits:
-    """Adds up the misfits of all objects, by field; None if one of them was not counted."""
+    """Adds up by field how many values do not fit, over all objects; None for a field that was not counted in one
+    of them."""
     sums: dict[str, int | None] = {}
     for part in parts:
         for name, count in part.items():

@@ -60,7 +60,8 @@ class _Run:
 
 
 class SortedOnDisk:
-    """The records of a load as sorted runs in a spool.  `memory` is in bytes.
+    """The records of a load as sorted runs in a spool on disk.  `memory`: the budget in bytes; the runs that are
+    open at once get a share of it.
 
     All methods raise Unavailable if the disk refuses to store the records.
     """
@@ -75,7 +76,7 @@ class SortedOnDisk:
         """Runs that were merged as often as their level says; those of a higher level are older."""
 
     def takes(self, schema: pa.Schema, records: int) -> bool:
-        """Whether records of the schema can be in one run with those added before.
+        """Whether records of the schema can be in one run with the records that were added before.
 
         They cannot if the fields would be too many, a key field would have no order, or more than half of the
         values would be missing (`builder.groups`).
@@ -89,7 +90,8 @@ class SortedOnDisk:
         return missing <= max(values if columns < WIDE else 0, most_absent(columns))
 
     def add(self, table: pa.Table) -> None:
-        """Writes a table as the next run; the table must be sorted by key and arrival, and combined."""
+        """Writes a table as the next run.  Its records must be sorted by key and then by arrival; records of equal
+        keys must be combined."""
         self._schema = unite_schemas([self._schema, table.schema])
         self._values += table.num_rows * _columns(table.schema)
         self.records += table.num_rows

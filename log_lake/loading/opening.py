@@ -47,7 +47,7 @@ _MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
 
 @contextmanager
 def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """Opens a file, whose bytes are given unchanged. Each byte read adds `count` to the progress.
+    """Opens a file, and gives its bytes unchanged.  Each byte read adds `count` to the progress.
 
     Raises NotFound, Unavailable, and InvalidInput if no file can have this name.
     """
@@ -174,7 +174,7 @@ def _peek(file: BinaryIO) -> bytes:
 
 @contextmanager
 def open_unpacked(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """The file's unpacked content as a stream; raises NotFound, Unavailable, and InvalidInput for a damaged
+    """Opens the file's unpacked content as a stream.  Raises NotFound, Unavailable, and InvalidInput for a damaged
     file."""
     with open_bytes(reading, count=count) as file:
         compression = compression_of(_peek(file))
@@ -210,9 +210,10 @@ class _Unpacked:
 
 @contextmanager
 def open_text(reading: Reading, *, encoding: str = "", count: float = 1.0) -> Iterator[BinaryIO]:
-    """Opens the file's content as UTF-8 without a byte order mark.
+    """Opens the file's content as UTF-8 text without a byte order mark.
 
-    A mark tells the encoding; `encoding` is for files without a mark.  Raises what `open_unpacked` raises.
+    A byte order mark in the file shows its encoding; `encoding` is for files without one.  Raises what
+    `open_unpacked` raises.
     """
     with open_unpacked(reading, count=count) as stream:
         begin = stream.read(4)
@@ -285,7 +286,7 @@ class _Recoded(io.RawIOBase):
 
 @contextmanager
 def open_seekable(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """The file's content, for reading in any order; a compressed file is unpacked into a temporary one.
+    """Opens the file's content for reading in any order; a compressed file is unpacked into a temporary one.
 
     Raises NotFound, Unavailable, and InvalidInput if a compressed file is truncated or damaged.
     """
@@ -307,7 +308,8 @@ def first_bytes(reading: Reading) -> bytes:
 
 
 def last_bytes(reading: Reading, size: int) -> bytes:
-    """The last bytes of the file's unpacked content, at most `size`.  Raises what `open_seekable` raises."""
+    """Returns the last `size` bytes of the file's unpacked content, or all of a smaller one.  Raises what
+    `open_seekable` raises."""
     with open_seekable(reading, count=0) as file:
         file.seek(max(0, file.seek(0, io.SEEK_END) - size))
         return file.read(size)
@@ -325,8 +327,8 @@ def is_stream(path: str) -> bool:
 
 @contextmanager
 def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
-    """Yields, for each file that can be read only once, the path of a copy.  The copies are removed when the block
-    ends.
+    """Copies each file that can be read only once; yields the paths of the copies by file.  The copies are removed
+    when the block ends.
 
     Raises Unavailable if a stream cannot be read or copied.
     """
@@ -354,9 +356,10 @@ LONGEST_LINE = 64 << 20
 
 
 def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields pieces of `block_bytes`, each with the number of the line in which it begins, from 1.
+    """Yields the rest of the file in pieces of `block_bytes`, each with the number of the line in which it begins,
+    from 1.
 
-    `begin`: the bytes that were already read from the file.
+    `begin`: the bytes that were already read from the file; the first piece begins with them.
     """
     line, piece = 1, begin
     while piece:  # bounded by the file
@@ -366,7 +369,7 @@ def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[
 
 
 def line_blocks(file: BinaryIO, reading: Reading, *, begin: bytes = b"") -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines of about `block_bytes`, each with the number of its first line, from 1.
+    """Yields blocks of whole lines, about `block_bytes` each, with the number of their first line, from 1.
 
     `begin`: the bytes that were already read from the file.  Raises InvalidInput if a line is longer than
     LONGEST_LINE.

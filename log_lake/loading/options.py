@@ -38,13 +38,13 @@ FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc", "zng", "zs
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit for bad records: `count` records at most, or this share of all records."""
+    """How many bad records a load may have: `count` records at most, or this share of all its records."""
 
     count: int | None = None
     share: float = 1.0
 
     def allows(self, part: int, whole: int) -> bool:
-        """Whether `part` of `whole` records stays within the limit."""
+        """Whether the limit allows `part` bad records among `whole` records."""
         return part <= self.count if self.count is not None else part <= self.share * whole
 
     def __str__(self) -> str:

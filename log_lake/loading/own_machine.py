@@ -33,7 +33,8 @@ translators."""
 
 
 def is_own_machine(host: str, resolve: Resolve) -> bool:
-    """Whether a host, in any spelling, is this machine or link-local, or is a name for such an address."""
+    """Whether a host is this machine or a link-local address, however it is written, or a name for such an
+    address."""
     if not host:
         return True
     spelt = _address(host)
@@ -67,7 +68,7 @@ def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bo
 
 
 def resolved(host: str) -> list[str]:
-    """The addresses of a host, as this machine resolves them."""
+    """Returns the addresses of a host, as this machine resolves its name."""
     try:
         return [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
     except (OSError, UnicodeError):
@@ -75,7 +76,7 @@ def resolved(host: str) -> list[str]:
 
 
 async def http_client(**options: Any) -> Any:
-    """An HTTP client of fsspec that follows no redirect from another host to this machine.
+    """Returns an HTTP client of fsspec that follows no redirect from another host to this machine.
 
     For such a redirect its requests raise InvalidInput.  A host that is this machine may redirect anywhere.
     """

@@ -20,7 +20,8 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def folder_values(file: str) -> dict[str, str | None]:
-    """Returns by field the values of the folders in a file's name.  Raises InvalidInput for a bad name."""
+    """Returns the values that the folders in a file's name give, by field.  Raises InvalidInput for a folder that
+    gives no valid value."""
     values: dict[str, str | None] = {}
     for folder in file.split("/")[:-1]:
         name, equals, value = folder.partition("=")

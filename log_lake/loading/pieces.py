@@ -37,7 +37,8 @@ keys."""
 
 @dataclass
 class PieceBuilder(ObjectBuilder):
-    """Sorts what it gathers, and cuts it at the `bounds`: encoded keys in ascending order.
+    """Sorts the records that it gathers, and cuts them into pieces at the `bounds`: encoded keys in ascending
+    order.
 
     Call `pieces` after each block, and after `finish`, which returns the objects of sub-pools.
     """
@@ -47,7 +48,7 @@ class PieceBuilder(ObjectBuilder):
     _number: int = 0
 
     def pieces(self) -> Iterator[SortedPiece]:
-        """The pieces of all that was sorted since the last call, in their order of arrival."""
+        """Yields the pieces of all records that were sorted since the last call, in their order of arrival."""
         while self._ordered:
             for part, table in cut(self._ordered.pop(0), self.bounds, self.key):
                 yield piece_of(table, self.key, part=part, number=self._number)
@@ -70,8 +71,8 @@ class PieceBuilder(ObjectBuilder):
 
 
 def cut(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tuple[int, pa.Table]]:
-    """Yields sorted records as slices of at most `PIECE_BYTES` that cross no bound, each with the number of its
-    range."""
+    """Yields sorted records as slices of at most `PIECE_BYTES` bytes, each with the number of its range.  No slice
+    crosses a bound."""
     width = Sizes.of(table.schema).record(table) if table.num_rows else 1
     most = max(1, int(PIECE_BYTES // max(1, width)))
     for part, share in shares(table, bounds, key):
@@ -93,7 +94,8 @@ def shares(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[t
 
 
 def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> SortedPiece:
-    """Returns the piece of sorted records; there must be at least one record."""
+    """Returns sorted records as a piece of the range `part`; there must be at least one record.  `number` gives
+    the order of arrival."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
@@ -104,7 +106,7 @@ def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> Sorted
 
 
 def records_of(data: bytes) -> pa.Table:
-    """Returns the records in the bytes of a piece."""
+    """Returns the records that the bytes of a piece hold."""
     return pa.ipc.open_stream(data).read_all()
 
 
@@ -135,7 +137,7 @@ def pieces_of(building: PieceBuilder, blocks: Iterable[Block]) -> Iterator[Sorte
 
 
 def run_of(building: ObjectBuilder, pieces: Iterable[bytes]) -> list[WrittenObject]:
-    """The objects of a range, from its pieces in their order of arrival."""
+    """Builds and returns the objects of a range, from the bytes of its pieces in their order of arrival."""
     with building:
         for data in pieces:
             building.add_keyed(records_of(data))

@@ -36,8 +36,8 @@ _BUCKETS = ("s3", "gs")
 
 @dataclass(frozen=True)
 class Places:
-    """Allowed addresses: exactly those in `exact`, and all below the folders in `below`, which end in a
-    slash."""
+    """The addresses that a person may name: exactly those in `exact`, and all below the folders in `below`, which
+    end in a slash."""
 
     exact: frozenset[str] = frozenset()
     below: tuple[str, ...] = ()
@@ -61,8 +61,8 @@ NONE = Places()
 
 
 def below(patterns: Iterable[str]) -> Places:
-    """Returns the addresses below the fixed folders of patterns.  A folder must be at least a bucket, or one level
-    below the root."""
+    """Returns as places all addresses below the fixed folders of glob patterns.  A folder must be at least a
+    bucket, or one level below the root."""
     folders = []
     for pattern in patterns:
         mark = _MARK.search(pattern)
@@ -75,12 +75,13 @@ def below(patterns: Iterable[str]) -> Places:
 
 
 def sources(settings: Settings | Mapping[str, str]) -> Places:
-    """Returns all addresses in the folders that the pool loads from (`ingest.source`, `intervals.source`)."""
+    """Returns as places all addresses in the folders that the pool loads from (`ingest.source`,
+    `intervals.source`)."""
     return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
 
 
 def named(words: str) -> Places:
-    """Reads the allowed addresses from the text of a variable, in which blanks separate them."""
+    """Returns the places that the text of a variable names, in which blanks separate them."""
     exact, folders = set(), []
     for word in words.split():
         if word == "*":
@@ -93,12 +94,12 @@ def named(words: str) -> Places:
 
 
 def files_of(environ: Mapping[str, str]) -> Places:
-    """The files that the environment allows."""
+    """Returns the places of files that the environment allows."""
     return named(environ.get(FILES, ""))
 
 
 def normal(address: str) -> str:
-    """The address in one spelling: without a slash at the end; a local one as a path."""
+    """Returns the address in one spelling: without a slash at the end; a local one as a path."""
     scheme, has_scheme, rest = address.partition("://")
     if not has_scheme:
         return _path(address) if address else ""

@@ -35,8 +35,8 @@ class Preview:
     """The result of a dry run.
 
     `schema` and `sample` describe the records that have the key; `rejected` are the first of the `bad` records.
-    `fails`: a load would fail, because of the bad records and the policy for them.  `why`: the error message if
-    there are too many bad records.  `changes`: a line for each field that the load would change.
+    `fails`: a load would fail, because of its bad records.  `why`: the error message if there are too many bad
+    records. `changes`: a line for each field that the load would change.
     """
 
     schema: pa.Schema
@@ -62,7 +62,7 @@ class Nowhere:
 
     @contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        """A file that discards what is written."""
+        """Opens a file that discards what is written to it."""
         with open(os.devnull, "wb") as nothing:
             yield nothing
 
@@ -79,7 +79,7 @@ class PreviewBuilder(ObjectBuilder):
     _bad: int = 0
 
     def add(self, block: Block) -> None:
-        """Adds a block, as a load does."""
+        """Adds a block of records, as a load does."""
         self._bad += len(block.rejected)
         self._rejected += block.rejected[: SHOWN_REJECTED - len(self._rejected)]
         super().add(block)

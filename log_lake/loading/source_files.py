@@ -1,4 +1,4 @@
-"""A source file, as it appears in a listing."""
+"""The description of one source file, as a listing gives it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> Source:
-        """The file in the form in which a transaction records it."""
+        """The file as a transaction records it."""
         return Source(self.uri, self.size, self.etag)
 
 

@@ -38,15 +38,15 @@ def find_files(
     may_be_empty: bool = False,
     access: Address | None = None,
 ) -> list[SourceFile]:
-    """The files that the paths, globs and folders name, each once, by name.
+    """Returns the files that the paths, globs and folders name, each once, sorted by URI.
 
-    `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path below
-    the folder. `access` is as in `opening.remote`.
+    `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path
+    below the folder. `access` is as in `opening.remote`.
 
     Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none.  (S3 and
     Google have no folders: there a path without objects is an empty folder.)  Raises InvalidInput for a name
-    that is not UTF-8 or cannot name a file, for a bucket that does not exist, and for a link that leads out of a
-    local folder.  Raises Unavailable if a folder cannot be listed.
+    that is not UTF-8 or cannot name a file, for a bucket that does not exist, and for a link that leads out of
+    a local folder.  Raises Unavailable if a folder cannot be listed.
     """
     check_list(patterns)
     by_uri: dict[str, SourceFile] = {}
@@ -71,7 +71,8 @@ def files_to_read(
     *,
     access: Address | None = None,
 ) -> list[SourceFile]:
-    """The files that the patterns name, chosen by the pool's settings and the options.
+    """Returns the files that the patterns name and that the settings choose; `options` take precedence over those
+    of the pool.
 
     `access` is the address of the lake.
     """

@@ -26,7 +26,7 @@ from log_lake.objects.normalize import normalized
 
 @dataclass(frozen=True)
 class TypedRecords:
-    """Records with their faults.
+    """Records with what is wrong with some of them.
 
     `faults`: by row, what is wrong with the record.  `raws`: by row of a bad record, its text in the file, or
     None if it has none.
@@ -37,7 +37,7 @@ class TypedRecords:
     raws: dict[int, str | None] = field(default_factory=dict)
 
     def text(self, row: int) -> bytes | None:
-        """The text of a record; None if it has none."""
+        """Returns the text of a record in the file; None if it has none."""
         raw = self.raws[row] if row in self.raws else shown_record(self.table.slice(row, 1))
         return None if raw is None else raw.encode()
 
@@ -85,7 +85,7 @@ def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], 
 
 
 def shown_record(record: pa.Table) -> str | None:
-    """The record as JSON, without fields that JSON cannot express; None if no field is left."""
+    """Returns the record as JSON, without fields that JSON cannot express; None if no field is left."""
     (text,) = _shown_records(record, [0])
     return text
 

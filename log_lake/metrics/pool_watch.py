@@ -42,7 +42,8 @@ MAX_POOLS = 5_000
 class SeenPool:
     """The state of a pool when it was last read; `figures` is None if it could not be read.
 
-    `seen` and `whole`: when its journal was read, and when all of it was read, in seconds since 1970.
+    `seen`: when its journal was last read.  `whole`: when its signs and figures were last computed; if the
+    journal has no new entry, a look keeps them for `WHOLE_SECONDS`.  Both are in seconds since 1970.
     """
 
     config: PoolConfig

@@ -156,7 +156,7 @@ class Sums:
         return self.end - self.begin if self.blocks else 0
 
     def check(self, path: str, *, name: str) -> None:
-        """Raises Corrupt if a block in the range differs from the bytes that were written; Unavailable.
+        """Raises Corrupt if a block in the range differs from the bytes that were written, and Unavailable.
 
         `path` leads to the object; `name` is its name in errors.
         """

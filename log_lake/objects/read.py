@@ -59,9 +59,10 @@ FIRST_RECORD = 4 << 10
 
 
 class Open(Protocol):
-    """A function that opens an object of one format. `footer` is that of an earlier reader; None: read it.
+    """A function that opens an object of one format.  `footer` is what an earlier reader read; None: read it now.
 
-    `whole`: the most decoded bytes of a tiny object that the container may keep.
+    `whole`: a tiny Parquet object is decoded as a whole when it is opened, and its records stay in memory if
+    they take at most this many bytes; with 0 it is not decoded as a whole.  Other formats ignore it.
     """
 
     def __call__(

@@ -217,7 +217,8 @@ class ObjectWriter:
 
     @property
     def written(self) -> WrittenObject:
-        """The object, after a block that wrote records."""
+        """The finished object.  Read it only after the writer's `with` block, and only if records were written in
+        it."""
         assert self._written is not None
         return self._written
 

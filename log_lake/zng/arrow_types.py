@@ -101,7 +101,8 @@ def arrow_field(name: str, kind: Type) -> pa.Field:
 
 @lru_cache(maxsize=4_096)
 def arrow_schema(kind: Type) -> pa.Schema:
-    """The schema for a super type.  Raises InvalidInput if it is not a record."""
+    """Returns the Arrow schema of records that have this ZNG type (the type of a top-level value).  Raises
+    InvalidInput if the type is no record."""
     record = plain(kind)
     if not isinstance(record, Record):
         raise InvalidInput(f"values of type <{type_text(kind)}> are no records; make them a field of one")

@@ -96,7 +96,7 @@ def value_of(node: Node) -> TypedText:
 
 
 def type_of(node: Node) -> Type:
-    """Returns the type of a written value without regard to a name that is given after it.  Raises
+    """Returns the type that a written value has without a name for its type, as in `value(=name)`.  Raises
     Malformed."""
     return value_of(node)[0]
 

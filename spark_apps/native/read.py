@@ -1,4 +1,5 @@
-"""The frame of a native read: opens the revision, decides (`plan`), and unites the reads of both ways.
+"""The frame of a native read: opens the revision, decides which objects Spark's own Parquet reader reads and which
+the data source reads (`plan`), and unites both.
 
 Spark's reader is told everything that could change an answer: the schema, so that it infers none; not to skip
 missing or damaged files; not to rebase old dates; not to read names of folders as columns or patterns.  To
@@ -8,14 +9,15 @@ there are paths.
 
 Spark first looks whether the objects are there, and lists them after that.  If a vacuum deletes an object in
 between, Spark leaves it out without a word.  So after Spark has listed the objects, this module asks the
-history whether a vacuum has begun to delete one.  Over Spark Connect that is too early, because the server
-lists them at the frame's first action.  So there the data source reads versions with objects that no branch
-refers to any more, unless a lease holds them.
+history whether a vacuum has begun to delete one.  Over Spark Connect this check would come too early: the
+server lists the objects only at the frame's first action.  So over Spark Connect, if the version has objects
+that no branch refers to any more, the data source reads it, unless a lease holds them.
 
-Whether the JVM can read the store is tried with the first object, by asking for the frame's schema: Spark then
-looks whether the object is there.  If it cannot (no connector, credentials that only Python has, a server on
-another machine), the data source reads everything, and a warning says so once for each store.  First Python
-opens that object: if it is gone, that is the reason, and the error says so.
+To find out whether the JVM can read the store, this module asks for the frame's schema of the first object;
+Spark then looks for the object.  If the JVM cannot read it (no connector, credentials that only Python has, a
+server on another machine), the data source reads everything, and a warning says so once for each store.  But
+first Python opens the object: if it is gone, the read fails with the error that says so, instead of a warning
+about the JVM.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return list(names) if _named(run.asked) is not None else super().others(run, names)
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
-        """The deferred pools with a pending or named erasure; a pool that cannot be read may have one."""
+        """Returns those deferred pools that have a pending erasure, or may hold records that the run asks to
+        erase; also those that cannot be read."""
         waiting = {one.pool: one for one in put_off}
         kept = []
         for name, seen in looks(self.others(run, list(waiting)), partial(self._look, run)):

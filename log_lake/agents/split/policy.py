@@ -41,8 +41,8 @@ class RangePolicy:
         return not self.size and not self.records
 
     def part(self, reference: Reference) -> float:
-        """Returns which part of a full range the reference fills, 1.0 for a whole one, by the limit that it comes
-        closer to."""
+        """Returns how much of a full range the reference fills: 1.0 for all of it.  If both bytes and records are
+        limited, this is the larger of the two shares."""
         return max(
             reference.size / self.size if self.size else 0.0,
             reference.records / self.records if self.records else 0.0,

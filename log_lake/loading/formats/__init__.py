@@ -1,1 +1,2 @@
-"""Readers, one for each file format: a block of records at a time."""
+"""The readers of file formats, one module or more for each: every reader yields a block of records at a
+time."""

@@ -120,7 +120,8 @@ class _Rows:
         self.most = min(batch_rows(schema, BATCH_ROWS) for schema in schemas)
 
     def block(self, values: list[dict[str, Any]], first: int) -> Block:
-        """The values as records; `first` is the number of the first one in the file."""
+        """Returns the values as a block of records; `first` is the number that the first of them has in the
+        file."""
         rows: list[list[int]] = [[] for _ in self._forms]
         rejected: list[Rejected] = []
         for at, value in enumerate(values):

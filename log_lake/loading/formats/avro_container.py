@@ -39,7 +39,7 @@ _PART = 1 << 20
 
 
 class TooLarge(ValueError):
-    """The content has more bytes than the file's size allows; the message says so."""
+    """Raised if the content has more bytes than the file's size allows; the message says so."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class AvroFile:
     file: BinaryIO
 
     def with_schema(self, schema: Any, expansion: Expansion) -> BinaryIO:
-        """The same values as an uncompressed Avro file with another schema that has the same binary form.
+        """Returns the same values as an uncompressed Avro file with another schema.  By both schemas, the values
+        must have the same bytes.
 
         Each block is unpacked whole.  Reading raises TooLarge if the blocks have more content than `expansion`
         allows.
@@ -85,7 +86,8 @@ class AvroFile:
 
 
 def open_container(file: BinaryIO) -> AvroFile:
-    """The container of an open Avro file.  Raises ValueError and exceptions of fastavro if it is damaged."""
+    """Reads the header of an open Avro file, and returns the file with it.  Raises ValueError and exceptions of
+    fastavro if it is damaged."""
     from fastavro import schemaless_reader
 
     if _exactly(file, len(_MAGIC)) != _MAGIC:  # what follows would be taken for sizes
@@ -245,7 +247,7 @@ def _long(value: int) -> bytes:
 
 
 def read_big_decimal(data: bytes) -> tuple[bytes, int]:
-    """The unscaled bytes and the scale of a `big-decimal`.  Raises ValueError if they are damaged."""
+    """Returns the unscaled bytes and the scale of a `big-decimal`.  Raises ValueError if `data` is damaged."""
     file = io.BytesIO(data)
     size = _read_long(file)
     unscaled = file.read(max(0, size or 0))

@@ -52,17 +52,18 @@ _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 
 class Unsupported(ValueError):
-    """The lake has no form for the schema; the message says why."""
+    """Raised for a schema whose values the lake cannot read; the message says why."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """How the values of an Avro type are read: `kind` is a field with the Arrow type, `wire` the schema for
+    """How the values of one Avro type are read: `kind` is a field with the Arrow type, `wire` the schema for
     fastavro.
 
     `store` converts a value to what Arrow accepts, `plain` to what typed JSON accepts.  Neither accepts null;
-    both raise NotReadable for a value that the lake cannot keep.  `members` are the forms of a record's fields.
-    `columns` counts the fields inside.  `is_empty`: a value takes no bytes in a file.
+    both raise NotReadable for a value that the lake cannot keep.  `members` has a Form for each field of a
+    record.  `columns` is the number of the fields inside, at any depth.  `is_empty`: a value takes no bytes in
+    a file.
     """
 
     kind: pa.Field
@@ -88,7 +89,8 @@ def _same(value: Any) -> Any:
 
 @dataclass
 class Types:
-    """The forms of one file's types; raises Unsupported for a schema that the lake cannot read.
+    """How the values of each type of one file are read (a `Form` per type).  Raises Unsupported for a schema that
+    the lake cannot read.
 
     `calendar` is that of the file.  Only values that become JSON are converted here; `avro` converts columns.
     """
@@ -98,11 +100,13 @@ class Types:
     _names: int = 0
 
     def alternatives(self, schema: Any) -> list[Form]:
-        """Returns the forms of the file's values: one form, or those of the union at the top of the schema."""
+        """Returns how the file's values are read: one Form, or a Form for each type of the union at the top of the
+        schema."""
         return [self.form(one, "", 0) for one in (schema if isinstance(schema, list) else [schema])]
 
     def form(self, schema: Any, space: str, depth: int, name: str = "") -> Form:
-        """Returns the form of a schema.  `space` is the namespace around it, `name` the name of the field."""
+        """Returns how the values of a schema are read.  `space` is the namespace around the schema, `name` is the
+        name of the field, and `depth` says how deeply it is nested."""
         if depth > MAX_NESTING + 1:
             raise Unsupported(too_deep(name))
         if isinstance(schema, list):
@@ -229,7 +233,8 @@ class Types:
         return _as_json(wire, plain)
 
     def wrapped(self, form: Form, number: int) -> Any:
-        """Returns the schema of a record with one field `f{number}`; its bytes are those of the value alone."""
+        """Returns the schema of a record with one field `f{number}` of the type of `form`; a record has the bytes
+        of its value alone."""
         fields = [{"name": f"f{number}", "type": form.wire}]
         return {"type": "record", "name": self._new_name(), "fields": fields}
 

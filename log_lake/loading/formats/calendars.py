@@ -93,8 +93,8 @@ class Calendar:
         return table
 
     def number(self, value: int, kind: pa.DataType) -> int:
-        """Returns the stored number of one date or timestamp with a zone, converted; that of another type
-        unchanged."""
+        """Returns the stored number of one date or timestamp with a zone, converted to the lake's calendar.
+        Numbers of other types are returned unchanged."""
         if pa.types.is_date32(kind) and self.dates:
             return value + int(_shifts_of(np.array([value]))[0])
         if pa.types.is_timestamp(kind) and kind.tz and self.times:
@@ -104,8 +104,8 @@ class Calendar:
         return value
 
     def changed(self, array: pa.Array, field: pa.Field, _: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
-        """Returns a converted date or timestamp with a zone, in the form that `rebuilt` expects; None for other
-        types."""
+        """Returns a converted date or timestamp with a zone, as the array and field that `rebuilt` expects; None
+        for other types."""
         kind = field.type
         if is_nested(kind):
             return None

@@ -72,8 +72,8 @@ class _Column:
         return self._plain.kind
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-        """Narrows the type by more values.  Returns them in their own type, or None if that is not known
-        yet."""
+        """Narrows the column's type by more of its values.  Returns these values in their own type, or None if
+        that type is not known yet."""
         if self._numbers:
             column = column.filter(pc.match_substring_regex(column, _NUMBER))
         values = self._plain.see(column)

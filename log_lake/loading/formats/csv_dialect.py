@@ -86,7 +86,7 @@ def _fits(sample: bytes, dialect: Dialect) -> bool:
 
 
 def values_of(text: str, dialect: Dialect) -> list[str]:
-    """The values of one record; raises csv.Error."""
+    """Returns the values of one record as texts.  Raises csv.Error."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=dialect.delimiter,
@@ -99,7 +99,8 @@ def values_of(text: str, dialect: Dialect) -> list[str]:
 
 @dataclass(frozen=True)
 class Header:
-    """The field names, the line at which the records begin, and how many bytes of the block precede them."""
+    """The header of a CSV file: the field names, the line at which the records begin, and how many bytes of the
+    first block precede them."""
 
     names: list[str]
     first: int
@@ -107,7 +108,8 @@ class Header:
 
 
 def header_of(block: bytes, first: int, dialect: Dialect, reading: Reading) -> Header | None:
-    """The header of a file that begins with the block; None if the block has no record."""
+    """Returns the header of a file that begins with the block; None if the block has no record.  `first` is the
+    line at which the block begins."""
     options = reading.csv
     line = next((r for r in records_of(block, first, dialect) if r.raw(block).strip()), None)
     if line is None:

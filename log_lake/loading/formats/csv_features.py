@@ -39,7 +39,8 @@ _SMALLEST_PLAIN = 1e-4
 
 
 def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray) -> set[str]:
-    """The ways in which values of a type are written."""
+    """Returns the ways in which the values of a block are written, such as with or without a point.  `texts` are
+    the values as they were written, `values` the same in the type `kind`."""
     if pa.types.is_integer(kind):
         return {_BARE}
     if pa.types.is_floating(kind):

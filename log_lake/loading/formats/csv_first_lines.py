@@ -16,8 +16,8 @@ _FIELDS = re.compile(rb"^#Fields: *([^\r\n]*)", re.MULTILINE)
 
 
 def separator_line(begin: bytes) -> tuple[str, bytes]:
-    """The delimiter in Excel's line `sep=;` at the beginning of a file, and that line; both empty if there is
-    no such line."""
+    """Returns the delimiter that Excel's line `sep=;` at the beginning of a file names, and the bytes of that
+    line.  Both are empty if there is no such line."""
     line = _SEPARATOR.match(begin)
     if line is None or not line[1].isascii():
         return "", b""

@@ -69,7 +69,8 @@ class Kept:
         self._spool.close()
 
     def add(self, text: CsvText, kinds: Mapping[str, pa.DataType]) -> None:
-        """Keeps the text, if all earlier texts could be kept; `kinds` are the types of the columns so far."""
+        """Keeps one more text, unless an earlier one could not be kept; `kinds` are the types of the columns so
+        far."""
         self.marks.append(text.mark)
         if self._why_not:
             return
@@ -92,7 +93,7 @@ class Kept:
             log.info("%s is read twice: %s", without_secrets(self._reading.file), self._why_not)
 
     def texts(self) -> Iterator[CsvText] | None:
-        """The file's records, in their order; None if they were not kept.  Raises Unavailable."""
+        """Returns the file's texts in their order; None if they were not all kept.  Raises Unavailable."""
         if self._why_not:
             return None
         return self._read_back() if self._spooled else self._from_memory()

@@ -28,7 +28,8 @@ _LINE = re.compile(rb"[^\r\n]*+")
 
 @dataclass(frozen=True)
 class Dialect:
-    """The characters that structure CSV text; `quote`, `escape` and `comment` are "" if there is none."""
+    """The characters that structure CSV text, such as the delimiter; `quote`, `escape` and `comment` are "" if the
+    text has no such character."""
 
     delimiter: str = ","
     quote: str = '"'
@@ -37,7 +38,7 @@ class Dialect:
 
     @cached_property
     def plain(self) -> re.Pattern[bytes]:
-        """A pattern for text that has no quote and no end of a record."""
+        """A pattern that matches text without a quote and without the end of a record."""
         if self.escape:
             escape, stop = re.escape(self.escape.encode()), _class(self.quote + self.escape + "\r\n")
             return re.compile(b"(?:[^%b]++|%b(?s:.))*+" % (stop, escape))
@@ -45,7 +46,8 @@ class Dialect:
 
     @cached_property
     def quoted(self) -> re.Pattern[bytes]:
-        """A pattern for a quoted value; its group is the closing quote, or empty at the end of the text."""
+        """A pattern that matches a quoted value; its group is the closing quote, or empty if the text ends before
+        one."""
         quote = re.escape(self.quote.encode())
         inner = _class(self.quote + self.escape)
         escaped = b"|%b(?s:.)" % re.escape(self.escape.encode()) if self.escape else b""
@@ -67,7 +69,7 @@ class CsvLine:
     the next record begins.
 
     `fault` describes what is wrong with its quotes or its escape. `open` is the line of a quote that is never
-    closed, 0 if there is none. `ended`: the record has a line end.
+    closed, 0 if every quote is closed. `ended`: the record ends with a line end.
     """
 
     number: int
@@ -85,7 +87,8 @@ class CsvLine:
 
 
 def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[CsvLine]:
-    """The records of the text, whose first line has the number `first`; empty lines and comments are skipped."""
+    """Yields the position of each record of the text, whose first line has the number `first`.  Empty lines and
+    comments are skipped."""
     quote, delimiter = ord(dialect.quote or "\n"), ord(dialect.delimiter)
     may_follow = (dialect.delimiter + "\r\n").encode()
     comment = dialect.comment.encode()
@@ -136,7 +139,7 @@ def _closes(data: bytes, start: int, dialect: Dialect) -> bool:
 
 
 def is_regular(data: bytes, dialect: Dialect) -> bool:
-    """Whether every quote opens, doubles or closes a value, so that no record has a fault of quotes."""
+    """Whether every quote opens, doubles or closes a value, so that the quotes of every record are correct."""
     return _regular_quotes(data, dialect) is not None
 
 

@@ -31,9 +31,10 @@ _SPACES = " \t\r\n"
 
 @dataclass(frozen=True)
 class Body:
-    """Some whole records, with the bytes that the file has; `first` is the number of their first line.
+    """Some whole records of the file, as its original bytes.  `first` is the number of their first line.
 
-    `read`: the bytes that were added to the progress for them.
+    `read`: what the progress of the load already counts for these records: half of their bytes, because the
+    file may be read twice.
     """
 
     data: bytes
@@ -44,8 +45,8 @@ class Body:
 
     @property
     def mark(self) -> int:
-        """A number that shows a later reading whether the text is the same: made from its length, names, beginning
-        and end."""
+        """A number made from the length, names, beginning and end of the text.  By it a later reading finds out
+        whether the text is still the same."""
         ends = self.data[:_MARKED] + self.data[-_MARKED:]
         return hash((len(self.data), self.first, tuple(self.names), ends))
 
@@ -78,7 +79,7 @@ class CsvText:
         ]
 
     def locate(self, row: int) -> tuple[int, bytes]:
-        """The line and the text of a row of the table."""
+        """Returns the line and the text of a row of the table."""
         line = self._lines[row if self.numbers is None else self.numbers[row]]
         return line.number, line.raw(self._body)
 
@@ -151,8 +152,8 @@ def text_blocks(reading: Reading) -> Iterator[CsvText]:
 
 
 def typed_blocks(reading: Reading, marks: Sequence[int], types: dict[str, pa.DataType]) -> Iterator[CsvText]:
-    """The records of a file that was read before, with columns in these types.  Raises what `same_bodies`
-    raises."""
+    """Yields the records of a file that was read before, with columns in these types.  `marks` has the mark of
+    each body.  Raises what `same_bodies` raises."""
     for body in same_bodies(reading, marks):
         yield _text(body, reading, types)
 
@@ -239,8 +240,8 @@ def parsed(
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """Returns the records read by Arrow's reader in these types.  It calls `skip` for each record with too few or
-    too many values."""
+    """Returns the records as a table in these types, read by Arrow's CSV reader.  The reader calls `skip` for each
+    record with too few or too many values."""
     if not body.endswith((b"\n", b"\r")):
         body += b"\n"  # at the end of the text, Arrow takes an empty value behind a quoted one for quoted
 

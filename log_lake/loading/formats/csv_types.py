@@ -58,7 +58,8 @@ differ in this."""
 
 
 class Narrowing:
-    """The narrowing type of a column, after some of its values; `kind` is the type so far."""
+    """The type of a column as far as the values read until now show it; `kind` is that type.  Each further value
+    can only narrow the choice of types."""
 
     def __init__(self) -> None:
         self.kind: pa.DataType = pa.null()
@@ -68,9 +69,9 @@ class Narrowing:
         self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-        """Narrows the type by more values.  Returns them in their own narrowest type.
+        """Narrows the column's type by more of its values.  Returns these values in their own narrowest type.
 
-        Returns None if all are null, or if an earlier value had no type except text.
+        Returns None if all of the values are null, or if an earlier value had no type except text.
         """
         if pa.types.is_string(self.kind) or column.null_count == len(column):
             return None
@@ -104,9 +105,9 @@ class Narrowing:
 
 
 def becomes(kind: pa.DataType, joined: pa.DataType) -> bool:
-    """Whether a cast turns values of `kind` into the type `joined` of the whole column.
+    """Whether a cast turns values of the type `kind` into the type `joined`, which the whole column has.
 
-    Text becomes nothing else, and nothing else becomes text: 5.0 may have been written 5.
+    Text is cast to no other type, and no other type is cast to text: 5.0 may have been written 5.
     """
     if pa.types.is_decimal(kind):
         return pa.types.is_decimal(joined)
@@ -137,8 +138,8 @@ def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
 
 
 def common_scale(column: pa.ChunkedArray) -> int:
-    """The number of digits after the point of all numbers of the column; -1 if they differ or have an
-    exponent."""
+    """Returns the number of digits after the point that all numbers of the column have; -1 if they differ or have
+    an exponent."""
     point = pc.find_substring(column, ".")
     digits = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.utf8_length(column), pc.add(point, 1)))
     bounds = pc.min_max(digits).as_py()

@@ -48,7 +48,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
 
 def spelling_of(kind: pa.DataType) -> str:
-    """Returns the name of the way of writing that applies to a declared type."""
+    """Returns the name of the way of writing (a key of `spellings`) that applies to a declared type."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_date(kind):
@@ -59,8 +59,8 @@ def spelling_of(kind: pa.DataType) -> str:
 
 
 def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
-    """Returns the column rewritten by the function; None if a value is not written as the option says. A few
-    values are tried first."""
+    """Returns the column's texts rewritten by the function, so that Arrow can read them; None if a value is not
+    written as the option says.  A few values are tried first."""
     for part in (column.slice(0, _SAMPLE), column):
         values = respell(part)
         if values.null_count > part.null_count:

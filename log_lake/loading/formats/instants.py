@@ -27,7 +27,8 @@ _NEAR = 9_223_372_035
 
 @dataclass(frozen=True)
 class Instants:
-    """Times: seconds since 1970, and the nanoseconds (0 to 999,999,999) to add; `valid` is False for nulls."""
+    """The times of a column: seconds since 1970, and the nanoseconds (0 to 999,999,999) to add; `valid` is False
+    for nulls."""
 
     seconds: Ints
     nanos: Ints
@@ -35,14 +36,14 @@ class Instants:
 
     @staticmethod
     def of(array: pa.Array) -> Instants:
-        """The times of an array of timestamps."""
+        """Returns the times of an array of timestamps."""
         ticks = TICKS[array.type.unit]
         values = _integers(array)
         return Instants(values // ticks, values % ticks * (10**9 // ticks), _valid(array))
 
     @staticmethod
     def of_pairs(array: pa.StructArray, seconds: str, nanos: str) -> Instants:
-        """Times from records with two fields: seconds and nanoseconds."""
+        """Returns the times of records with two fields, whose names are `seconds` and `nanos`."""
         return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))
 
     def stored(

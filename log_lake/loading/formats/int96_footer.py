@@ -28,7 +28,8 @@ _Step = Callable[[int], None]
 
 
 def bytes_metadata(source: pa.NativeFile) -> pq.FileMetaData:
-    """The metadata of a Parquet file that Arrow has opened, with 12 bytes in place of each INT96."""
+    """Returns the metadata of a Parquet file that Arrow has opened, with the type of 12 bytes in place of each
+    INT96."""
     size = source.size()
     source.seek(size - 8)
     length = int.from_bytes(source.read(4), "little")
@@ -46,7 +47,7 @@ class _Footer:
         self._edits: list[tuple[int, int, bytes]] = []
 
     def changed(self) -> bytes:
-        """Returns the footer with the other type."""
+        """Returns the bytes of the footer with FIXED_LEN_BYTE_ARRAY in place of INT96."""
         self._struct(
             {2: self._each({1: self._schema_type}), 4: self._each({1: self._each({3: self._column})})}
         )

@@ -43,7 +43,8 @@ _LARGE = 1 << 20
 
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
-    """The file's records, in blocks; with `only_lines` each line is a record.  Raises InvalidInput."""
+    """Yields the file's records, in blocks.  With `only_lines` each line is one record.  Raises
+    InvalidInput."""
     seen = _Seen(reading.limits.first_json)
     flat = FlatLines()
     with open_text(reading) as file:
@@ -76,7 +77,7 @@ class _Seen:
     kinds: dict[str, type] = dataclasses.field(default_factory=dict)
 
     def learn(self, schema: pa.Schema) -> None:
-        """Adds fields that Arrow found in a piece."""
+        """Adds the fields that Arrow found in a piece of the file."""
         try:
             self.schema = pa.unify_schemas([self.schema, schema], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -84,7 +85,7 @@ class _Seen:
         self.width = sum(1 for _ in leaves(self.schema))
 
     def forget(self) -> None:
-        """Forgets the fields, because they are too many for pieces of a good size."""
+        """Forgets all fields, because with so many fields a piece could have only few records."""
         self.schema, self.width = pa.schema([]), 1
 
 
@@ -162,7 +163,7 @@ class _Places:
 
     @cached_property
     def deep(self) -> frozenset[int]:
-        """The lines that are nested too deeply."""
+        """The numbers of the lines that are nested too deeply for a recursive reader."""
         # such a line has many opening brackets; most have few, and are not looked at closer
         first = np.searchsorted(self._ends, self._opening)
         most = MAX_NESTING + 1  # the record itself is none of its fields

@@ -26,10 +26,11 @@ from log_lake.texts.typed_json import PLAIN
 def read_exact(
     frame: Frame, deep: AbstractSet[int], reading: Reading, kinds: dict[str, type], *, only_lines: bool
 ) -> Block:
-    """Reads the block line by line.
+    """Reads the records of a frame line by line, and returns them as a block.
 
-    `deep` are the lines that are nested too deeply, `kinds` the classes of the key's values so far.  Several
-    records may be on one line; with `only_lines` such a line is a bad record.
+    `deep` are the numbers of the lines that are nested too deeply.  `kinds` are the classes that the values of
+    each key field have had so far.  Several records may be on one line; with `only_lines` such a line is a bad
+    record.
     """
     records: list[dict[str, Any]] = []
     numbers: list[int] = []

@@ -24,10 +24,11 @@ _CONTROL = 1
 
 @dataclass(frozen=True)
 class Frame:
-    """Some records, one per line.  `first` is the line of the file in which they begin.
+    """Some records of the file as text with one record per line (`lines`).  `first` is the line of the file in
+    which they begin.
 
-    If the records are not lines of the file, `text` is the file's text, and `spans` are their places in it.
-    `whole` is the larger frame that contains this one, if it is a part.
+    If the records are not lines of the file, `text` is the file's text, and `spans` are the places of the
+    records in it. `whole`: if this frame is a part of a larger one, that larger frame.
     """
 
     lines: bytes
@@ -37,8 +38,8 @@ class Frame:
     whole: Frame | None = None
 
     def part(self, begin: int, number: int, size: int) -> Frame:
-        """Returns whole lines of about `size` bytes, from the byte `begin` of `lines` on, where line `number`
-        begins."""
+        """Returns some whole lines of this frame, about `size` bytes, as a frame.  They begin at the byte `begin`
+        of `lines`, where the line `number` begins."""
         end = self.lines.find(b"\n", begin + size - 1) + 1 or len(self.lines)
         if not begin and end == len(self.lines):
             return self
@@ -67,19 +68,20 @@ class Frame:
 
 @dataclass(frozen=True)
 class Structure:
-    """The brackets and braces outside of strings: their positions, and the depth of the text after each."""
+    """The brackets and braces of JSON text that lie outside of strings: their positions, and how deeply the text
+    after each of them is nested."""
 
     at: Ints
     depth: Ints
     quotes: Ints
 
     def in_string(self, positions: Ints) -> npt.NDArray[np.bool_]:
-        """Whether positions lie inside of strings."""
+        """Returns for each position whether it lies inside of a string."""
         return np.searchsorted(self.quotes, positions) % 2 == 1
 
 
 def structure(text: bytes) -> Structure:
-    """The structure of JSON text that begins outside of a string."""
+    """Finds the brackets and braces in JSON text that begins outside of a string."""
     data = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
     if b"\\" in text:
@@ -92,8 +94,8 @@ def structure(text: bytes) -> Structure:
 
 
 def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Ints:
-    """Returns the positions of the byte; for a brace, the brackets of the same side too.  It works in pieces that
-    fit the processor's caches."""
+    """Returns the positions of the byte.  For `{` these include the positions of `[`, and for `}` those of `]`.
+    It works in pieces that fit the processor's caches."""
     folded, code = (byte in b"{}"), np.uint8(byte[0])
     parts: list[Ints] = []
     buffer, mask = np.empty(_PIECE, np.uint8), np.empty(_PIECE, np.bool_)
@@ -117,7 +119,8 @@ def _escaped(data: npt.NDArray[np.uint8], quotes: Ints) -> npt.NDArray[np.bool_]
 
 
 def frame_of(text: bytes, first: int, spans: list[tuple[int, int]], brackets: Structure) -> Frame:
-    """Returns the records as lines: the text between two of them becomes a line end."""
+    """Returns a frame of the records at `spans` in the text: the text between two records becomes a line end.
+    `first` is the line of the file in which they begin."""
     if not spans:
         return Frame(b"", first)
     data = np.frombuffer(text, np.uint8).copy()

@@ -1,6 +1,6 @@
-"""ORC: typed, decoded by Arrow's reader (`orc_batches`).
+"""Reads ORC, whose records have types; Arrow's reader decodes them (`orc_batches`).
 
-Timestamps of years that Arrow refuses are read by `orc_times`, and have the type that holds them (`instants`).
+Timestamps of years that Arrow refuses are read by `orc_times`, and get the type that holds them (`instants`).
 Dates and times of the hybrid calendar become Gregorian (`calendars`).  Spark writes times without a zone as
 integers, and says so in an attribute of the type.
 """

@@ -59,7 +59,7 @@ class _Shared(io.RawIOBase):
 
 
 def batches(opened: BinaryIO, file: Any) -> Iterator[pa.RecordBatch]:
-    """The records of a file that Arrow has opened as `file`.
+    """Yields the records of an ORC file; Arrow has opened `opened` as `file`.
 
     Raises what Arrow and pyorc raise for a damaged file.
     """

@@ -26,8 +26,9 @@ class _UnknownCodec(Exception):
 def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool | None:
     """Whether dates and times of an ORC file, which Arrow has opened as `orc`, have the hybrid calendar.
 
-    None if no package here can unpack the footer.  A file of the Java writer without the mark has the hybrid
-    calendar, as all files once had.  Raises ValueError, or what a decompressor raises, if the footer is damaged.
+    Returns None if no package here can unpack the footer.  A file of the Java writer whose footer names no
+    calendar has the hybrid one, as all files once had.  Raises ValueError, or what a decompressor raises, if
+    the footer is damaged.
     """
     end = orc.file_length - 1 - orc.file_postscript_length
     file.seek(end - orc.file_footer_length)

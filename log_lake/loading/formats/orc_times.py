@@ -21,7 +21,8 @@ _PAIRED = b"lake.pair"
 
 
 def pair_zone(field: pa.Field) -> str | None:
-    """The zone of a field's timestamps if they are pairs, "" without a zone; None if the field has no pairs."""
+    """Returns the zone of a field's timestamps if pyorc gave them as pairs of integers.  Returns "" if such
+    timestamps have no zone, and None if the field has no pairs."""
     zone = (field.metadata or {}).get(_PAIRED)
     return None if zone is None else zone.decode()
 
@@ -43,11 +44,11 @@ def are_plain(names: list[str]) -> bool:
 
 
 def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[int], Columns]:
-    """Returns a function that reads the next records, as many as it is asked for: some fields, with pairs in place
-    of timestamps.
+    """Returns a function that reads the next records of the file; its argument says how many.  The records have
+    only `fields`, with pairs of integers in place of timestamps.
 
-    `first` is the number of the first record, from 0.  The function returns no columns at the end of the file.
-    Raises what pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
+    `first` is the number of the first record, from 0.  At the end of the file the function returns no columns.
+    It raises what pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
     """
     import pyorc
 

@@ -56,17 +56,18 @@ class _Opened:
 
     @property
     def calendar(self) -> Calendar:
-        """The calendar of the file's dates."""
+        """The calendar in which the file counts dates and times."""
         return Calendar.of_spark(self.parquet.metadata.metadata or {})
 
     @property
     def promised(self) -> int:
-        """The number of records of the row groups, according to the footer."""
+        """How many records the wanted row groups have, according to the footer."""
         return sum(self.parquet.metadata.row_group(at).num_rows for at in self.row_groups)
 
 
 def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
-    """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
+    """Yields the file's records in blocks; with `row_groups`, only the records of these row groups.  Raises
+    InvalidInput."""
     with _opened(reading, row_groups) as file:
         most = batch_rows(file.parquet.schema_arrow, BATCH_ROWS)
         with _naming(reading):
@@ -165,7 +166,8 @@ def _naming(reading: Reading) -> Iterator[None]:
 
 
 def row_group_sizes(reading: Reading) -> list[int]:
-    """Uncompressed bytes of each row group, for splitting work; raises InvalidInput."""
+    """Returns the uncompressed bytes of each row group, by which a caller divides the work.  Raises
+    InvalidInput."""
     with _opened(reading) as file:
         footer = file.parquet.metadata
         return [footer.row_group(at).total_byte_size for at in file.row_groups]

@@ -47,7 +47,8 @@ def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
 
 
 def block_fault(records: int, bytes_left: int) -> str:
-    """The error text for an Avro block that its records do not fill; "" if they do."""
+    """Returns the error text for an Avro block in which `bytes_left` bytes follow its last record; "" if none
+    follow."""
     if not bytes_left:
         return ""
     return (

@@ -21,11 +21,11 @@ from log_lake.texts.typed_json import text_of
 def table_from_records(
     records: list[dict[str, Any]], declared: dict[str, pa.Field], *, otherwise: tuple[str, ...] = ()
 ) -> pa.Table:
-    """Returns the records as a table, with fields in the order in which they occur.  Values of declared fields
-    must be converted already.
+    """Returns the records as a table, with fields in the order in which they occur.  The caller must have
+    converted the values of declared fields.
 
-    A table without fields cannot count its records.  So if no record has a field, the table has the fields
-    `otherwise`, all null.
+    A table without fields cannot count its records.  So if no record has a field, the table has the fields that
+    `otherwise` names, all null.
     """
     names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)
     fields, arrays = [], []
@@ -38,7 +38,7 @@ def table_from_records(
 
 
 def infer_field(name: str, values: list[Any]) -> pa.Field:
-    """The field whose type holds these JSON values."""
+    """Returns the field whose type holds these JSON values."""
     kinds = {_kind(v) for v in values if v is not None}
     if not kinds:
         return pa.field(name, pa.null())

@@ -44,7 +44,7 @@ _reader = lru_cache(maxsize=1_024)(VariantReader)
 
 @dataclass(frozen=True)
 class Variants:
-    """The names of the variant fields of a Parquet file."""
+    """Which fields of a Parquet file are variants, by name."""
 
     names: frozenset[str]
 
@@ -59,7 +59,7 @@ class Variants:
         return Variants(frozenset(names))
 
     def as_json(self, table: pa.Table, faults: Faults) -> pa.Table:
-        """The records with typed JSON in place of variants, at any depth.
+        """Returns the records with typed JSON in place of variants, at any depth.
 
         Adds variants that cannot be read to `faults`, by row of the table; their values are null here.
         """

@@ -163,7 +163,8 @@ class _Blocks:
     """The number of types that were found to have no fault."""
 
     def block(self, values: Rows | Batch, numbers: Ints) -> Block:
-        """Returns the records, and the bad ones; `numbers` has the number of each value in the file."""
+        """Returns the records of the values as a block, with the bad ones; `numbers` has the number of each value
+        in the file."""
         bad = self._of_bad_types(values)
         tables = None if bad else _tables_or_none(values)
         if tables is not None:

@@ -62,7 +62,7 @@ def type_of(digest: bytes) -> Type:
 
 
 def row_columns(values: Rows | Batch) -> pa.Table:
-    """The columns `ROW` of the values."""
+    """Returns the hidden columns `ROW` of the values: the ZNG type and the ZNG bytes of each record."""
     return pa.table([type_column(values), body_column(values)], schema=ROW)
 
 

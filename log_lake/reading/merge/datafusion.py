@@ -100,7 +100,7 @@ class Input:
         return f"/proc/self/fd/{self.file.fileno()}"
 
     def check(self) -> None:
-        """Raises Corrupt if the part of the file that is read is damaged; Unavailable."""
+        """Raises Corrupt if the part of the file that is read is damaged, and Unavailable."""
         self.sums.check(self.source, name=self.path)
 
 
