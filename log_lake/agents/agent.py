@@ -50,14 +50,14 @@ class OpenWorkers(Protocol):
 
 @contextmanager
 def here(context: Context, title: str, /, *, size: int | None = None) -> Iterator[Workers]:
-    """Opens the workers of this process, whatever the work."""
+    """Gives this process as the workers, in a `with` block, whatever the work is."""
     yield Here.of(context)
 
 
 @dataclass(frozen=True)
 class AgentRun:
-    """A run of `find`: the lake, the parameters that were asked for, and what the agent remembers of earlier
-    runs."""
+    """One run of an agent's task `find`: the lake, the parameters that the run was given, and what the agent
+    remembers of earlier runs."""
 
     lake: Lake
     asked: Request
@@ -65,7 +65,7 @@ class AgentRun:
 
     @cached_property
     def configs(self) -> dict[str, PoolConfig]:
-        """The pools of the lake by name, read once."""
+        """The configurations of the lake's pools by name; they are read once."""
         return {pool.name: pool for pool in self.lake.pools()}
 
 
@@ -73,9 +73,10 @@ class AgentRun:
 class PoolLook(Generic[W]):
     """What an agent found in one pool: work, and `lines` and `warnings` for its log.
 
-    `leaves`: what it defers there.  `rests`: the configuration of a pool that needs no further look until
-    something is written to it, until the time `until` (seconds since 1970), or until `seen`, a digest of things
-    outside of the lake, changes (`quiet`).  None if the next run must look again.
+    `leaves`: work of the pool that the agent defers.  `rests`: the configuration of a pool that needs no
+    further look for now; None if the next run must look again.  The pool rests until something is written to
+    it, until the time `until` (seconds since 1970), or until `seen` changes, a digest of things outside of the
+    lake (`quiet`).
     """
 
     lines: Sequence[str] = ()
@@ -88,7 +89,7 @@ class PoolLook(Generic[W]):
 
 
 class Agent(Generic[W, R]):
-    """One agent.  It has no state."""
+    """What one agent does differently from the others, as methods that `driver` calls.  It has no state."""
 
     work: type[W]
     result: type[R]
@@ -114,12 +115,12 @@ class Agent(Generic[W, R]):
         """Raises InvalidInput if the parameters are wrong for every lake.  No lake is open yet."""
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """The names of the pools that the run looks at.  Raises NotFound, InvalidInput."""
+        """Returns the names of the pools that the run looks at.  Raises NotFound, InvalidInput."""
         return named_pools(lake, asked.pools)
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Called once for all these pools, before `look`.  It takes the steps that concern all of them together,
-        or raises an error to refuse the run."""
+        """Takes the steps that concern all pools in `names` together, or raises an error to refuse the run.
+        Called once, before `look`."""
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
         """Returns those deferred pools that the report mentions.  The agent has not looked at any of
@@ -135,8 +136,8 @@ class Agent(Generic[W, R]):
         raise NotImplementedError
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> W | PutOff:
-        """Returns what `find` hands out for a pool that it cannot read: work, which will then fail with the same
-        error, or a reason to defer it."""
+        """Returns what `find` hands out for a pool that it cannot read.  That is either work, which will fail with
+        the same error, or a reason to defer the pool."""
         return asked.work(self.work, name, "cannot be read")
 
     def merged(self, all_work: Sequence[W], *, now: float) -> list[W]:
@@ -145,28 +146,28 @@ class Agent(Generic[W, R]):
         return list(all_work)
 
     def beside(self, run: AgentRun) -> Sequence[W]:
-        """Returns further work, which belongs to no single pool."""
+        """Returns further work that belongs to no single pool, such as the work on dropped pools."""
         return ()
 
     def nothing_in(self, names: Sequence[str]) -> str:
-        """What the log says if these pools have no work."""
+        """Returns the line for the log if none of these pools has work."""
         return self.nothing
 
     def left(
         self, asked: Request, looks: Mapping[str, PoolLook[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
-        """Returns what is handed out in the end, after the limit of the run has chosen `handed` from all
+        """Returns what `find` hands out in the end.  Before, the limit of the run has chosen `handed` from all
         `work`."""
         return handed
 
     # ---------------------------------------------------------------- run
 
     def run(self, lake: Lake, work: W, open_workers: OpenWorkers) -> R:
-        """Does one piece of work.  Raises LakeError."""
+        """Does one piece of work and returns its result.  Raises LakeError."""
         raise NotImplementedError
 
     def run_together(self, lake: Lake, all_work: Sequence[W], open_workers: OpenWorkers) -> Sequence[R]:
-        """Does all work at once, if the agent's row says `together` (`roster`).
+        """Does all work at once; only for an agent whose row in `roster` says `together`.
 
         Returns a result for each piece, also for each piece that failed.
         """
@@ -176,27 +177,27 @@ class Agent(Generic[W, R]):
         """Raises Unavailable if pieces of work that were done together failed, and a retry may succeed."""
 
     def has_changed(self, lake: Lake, work: W) -> bool:
-        """Whether the work no longer fits what `find` saw.  Then a task that is tried again must not take over the
-        Spark application of the try before: that one does other work."""
+        """Whether the work no longer fits what `find` saw.  Then a task that is tried again must start a Spark
+        application of its own: that of the try before does other work."""
         return False
 
     # ---------------------------------------------------------------- report
 
     def line(self, result: R) -> str:
-        """The result of a piece of work, in one line."""
+        """Returns one line that describes the result of a piece of work."""
         raise NotImplementedError
 
     def lines(self, result: R) -> Sequence[str]:
-        """The result of a piece of work, in several lines or none."""
+        """Returns further lines that describe the result of a piece of work; often none."""
         return [self.line(result)]
 
     def lags(self, all_work: Sequence[W], results: Sequence[R]) -> dict[str, str]:
-        """Returns, by pool, how the agent lags behind the writers, in words.  Pools without a lag are left
-        out."""
+        """Returns, by pool, a line that says how far the agent is behind the writers.  Pools without a lag are
+        left out."""
         return {}
 
     def totals(self, handed: Found[W], results: Sequence[R]) -> dict[str, int]:
-        """The sums over all results, by name."""
+        """Returns the sums of the figures of all results, by name."""
         return self.summed(results)
 
     def summed(self, results: Sequence[object]) -> dict[str, int]:
@@ -206,7 +207,7 @@ class Agent(Generic[W, R]):
         }
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums, in words."""
+        """Returns a line that says what the whole run did, from its sums."""
         raise NotImplementedError
 
     def failures(self, handed: Found[W], results: Sequence[R]) -> list[str]:
@@ -216,15 +217,15 @@ class Agent(Generic[W, R]):
     # ---------------------------------------------------------------- values
 
     def decoded_work(self, values: Any) -> W:
-        """The work from the plain values that `work.encoded` made.  Raises Corrupt."""
+        """Returns the work that `work.encoded` turned into plain values.  Raises Corrupt."""
         return decoded(values, self.work, "a piece of work")
 
     def decoded_result(self, values: Any) -> R:
-        """The result from the plain values that `work.encoded` made.  Raises Corrupt."""
+        """Returns the result that `work.encoded` turned into plain values.  Raises Corrupt."""
         return decoded(values, self.result, "a result")
 
 
 def decoded(values: Any, kind: type[V], what: str) -> V:
-    """The plain values as an instance of `kind`.  Raises Corrupt, which calls them `what`."""
+    """Returns plain values as an instance of `kind`.  Raises Corrupt, whose text calls them `what`."""
     with decoding("values between tasks", f"not {what} of this agent", advice=ADVICE):
         return converted(values, kind)

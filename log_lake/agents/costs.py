@@ -24,7 +24,7 @@ COST = pa.struct(
 
 
 def stored_cost(cost: Counts | None) -> Mapping[str, Any] | None:
-    """A cost as a value of `COST`."""
+    """Returns a cost as a value of the Arrow type `COST`, as `$jobs` stores it."""
     return None if cost is None else {**vars(cost), "seconds": list(cost.seconds.items())}
 
 
@@ -48,7 +48,7 @@ def cost_text(cost: Counts) -> str:
 
 
 def total_text(costs: Iterable[Counts | None]) -> str:
-    """The sum of costs in words, with the phases that took a second or longer."""
+    """Returns the sum of costs in words, with the phases that took a second or longer."""
     total = sum((one for one in costs if one is not None), Counts())
     text = cost_text(total)
     phases = sorted(total.seconds.items(), key=lambda one: -one[1])

@@ -42,10 +42,11 @@ def agent_of(name: str) -> Agent[Any, Any]:
 
 
 def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, **how: Any) -> Found[Any]:
-    """The agent's first task: finds the work, and which pools are deferred.
+    """Runs an agent's first task: finds the work, and which pools are deferred.
 
-    `params` are those of `COMMON` and of the agent's row.  A dry run logs what it finds, and hands out nothing.
-    `how` are the fields of a Request that come from Airflow and not from parameters.
+    `params` are the parameters of the run: those of `COMMON` and those of the agent's row.  A dry run logs what
+    it finds, and hands out nothing.  `how` are the fields of a Request that come from Airflow and not from
+    parameters.
 
     Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
@@ -98,8 +99,8 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of work: the number and the result of each piece that was done, and the errors of the
-    others."""
+    """What came of some pieces of work: the number and the result of each piece that was done, and the errors of
+    the other pieces."""
 
     done: tuple[tuple[int, Result], ...] = ()
     failures: tuple[Exception, ...] = ()
@@ -121,13 +122,13 @@ class Outcome:
 
     @property
     def values(self) -> list[dict[str, Any]]:
-        """The outcome as plain values; `of` decodes them."""
+        """Returns the outcome as plain values; `of` decodes them."""
         done = [{"piece": piece, "result": encoded(result)} for piece, result in self.done]
         return [*done, *({"error": to_wire(_as_ours(one))} for one in self.failures)]
 
     @classmethod
     def of(cls, values: Sequence[Mapping[str, Any]], *, agent: str) -> Outcome:
-        """The outcome from the plain values that `values` made."""
+        """Returns the outcome that `values` turned into plain values."""
         decoded = agent_of(agent).decoded_result
         return cls(
             tuple((one["piece"], decoded(one["result"])) for one in values if "result" in one),
@@ -160,8 +161,8 @@ def carry_out(
 ) -> Outcome:
     """Does all pieces of work of the agent, and continues after errors.  Each piece is a job of the lake (`jobs`).
 
-    `does`: the agent; None: the one with that name.  It calls `done` after each piece, because the next one may
-    end the process.  `ends` says whether it stops after an error, and tries no further piece.
+    `does`: the agent; None: the one with that name.  It calls `done` after each piece, because the next piece
+    may end the process.  `ends`: whether it stops after this error, and tries no further piece.
     """
     agent = does or agent_of(name)
     together = AGENTS[name].together
@@ -206,10 +207,10 @@ def carry_out(
 
 
 def report(name: str, handed: Found[Any] | None, results: Sequence[Any]) -> dict[str, int]:
-    """The agent's last task, which runs even if others failed: logs what was done, in lines, and the totals.
+    """Runs an agent's last task, even if other tasks failed: logs a line for each piece of work, and the totals.
 
-    `handed`: what `find` handed out; None if `find` failed.  Raises Incomplete if something failed, and names
-    it.
+    `handed`: what `find` handed out; None if `find` failed.  Raises Incomplete, which names what failed, if
+    anything did.
     """
     if handed is None:
         raise Incomplete("the task `find` failed, so nothing was done; its log says why")

@@ -44,8 +44,8 @@ bytes."""
 
 
 def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
-    """Each pool, in this order, with what `look` finds there or its error; looks at up to `AT_ONCE` pools at
-    a time."""
+    """Yields each pool, in this order, with what `look` found there or with its error.  It looks at up to
+    `AT_ONCE` pools at a time."""
 
     def one(name: str) -> tuple[str, T | LakeError]:
         return name, answer_of(name, lambda: look(name))
@@ -62,10 +62,11 @@ def look_at_each(
     must_find: bool = False,
     skips_gone: bool = True,
 ) -> Iterator[tuple[str, T | LakeError]]:
-    """Each pool with what `look` finds there, or with its error, which is logged.
+    """Yields each pool with what `look` found there, or with its error, which is logged.
 
-    If `skips_gone`, NotFound means that the pool was dropped since, or lacks the branch, so the pool is skipped.
-    But if the run `named` the pool, or if the run `must_find` one and all are skipped, NotFound is raised.
+    If `skips_gone`, NotFound means that the pool was dropped since, or lacks the branch, so the pool is
+    skipped.  But NotFound is raised if the run `named` the pool, or if the run `must_find` one and all are
+    skipped.
     """
     skipped: NotFound | None = None
     for name, answer in looks(pools, look):
@@ -85,7 +86,7 @@ def look_at_each(
 def divided(
     names: Sequence[str], lake: Lake, asked: Request, *, agent: str
 ) -> tuple[list[str], list[PutOff]]:
-    """The pools at which the agent looks now, and the deferred ones.
+    """Divides the pools into those at which the agent looks now, and the deferred ones.
 
     A pool whose settings cannot be read is deferred too, because its hours are unknown.  If the run works at
     `any_time`, it defers none.
@@ -110,9 +111,9 @@ def divided(
 
 
 def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -> list[str]:
-    """The names of the pools that have the setting; if `only` names pools, only these count.
+    """Returns the names of the pools that have the setting; if `only` names pools, it returns only these.
 
-    Raises NotFound for an unknown pool, InvalidInput for a named pool without the setting.
+    Raises NotFound for an unknown pool, and InvalidInput for a named pool without the setting.
     """
     for name in only:
         if not lake.pool(name).settings[setting]:
@@ -132,11 +133,12 @@ def handed_out(
     limit: int | None = None,
     now: float = 0.0,
 ) -> Found[W]:
-    """The work that was found, and the deferred pools; nothing in a dry run.
+    """Returns what `find` hands out: the work that was found, and the deferred pools.  In a dry run it hands out
+    nothing.
 
-    It hands out at most `limit` pieces of work (None: `MAX_WORK`), and defers the others as one; `now`, in
-    seconds, then decides which pools come first.  It logs what is deferred, that it is a dry run, or the text
-    `nothing`.
+    It hands out at most `limit` pieces of work (None: `MAX_WORK`), and defers the other pieces together; `now`,
+    in seconds, then decides which pools come first.  It logs what is deferred, that it is a dry run, or the
+    text `nothing`.
     """
     most = MAX_WORK if limit is None else limit
     if len(all_work) > most:
@@ -158,8 +160,8 @@ def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
 
 
 def in_turns(all_work: Sequence[W], *, now: float) -> list[W]:
-    """Returns the pieces in turns: first one of each pool, then further ones until each pool gave as many as its
-    `share`, and so on.
+    """Returns the pieces in turns: first one piece of each pool, then further ones until each pool gave as many as
+    its `share`, and so on.
 
     So neither many pieces nor a large share hold back another pool: a share counts only after the first pieces.
     """
@@ -194,7 +196,7 @@ BOUND_BY_HOURS = names_of(Purpose.UPKEEP)
 
 
 def why_put_off(settings: Settings, *, agent: str, now: float) -> str | None:
-    """Why the agent defers a pool with these settings at the time `now`; None if it may begin.  Pure.
+    """Returns why the agent defers a pool with these settings at the time `now`; None if it may begin.  Pure.
 
     Raises InvalidInput if a setting cannot be read.
     """

@@ -112,8 +112,8 @@ class Job:
 
 @contextmanager
 def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> Iterator[dict[str, Any]]:
-    """Records the block as a job.  Put its result into the dictionary; whole numbers in it become the
-    figures."""
+    """Records what happens in the block as a job.  Put the job's result into the dictionary; whole numbers in it
+    become the job's figures."""
     result: dict[str, Any] = {}
     with recorded_each(lake, agent=agent, pool_names=[pool_name], branch=branch) as results:
         yield result
@@ -124,11 +124,11 @@ def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> I
 def recorded_each(
     lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN
 ) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Records the block as a job on each of these pools.  Put each pool's result into the dictionary, under the
-    pool's name.
+    """Records what happens in the block as a job on each of these pools.  Put each pool's result into the
+    dictionary, under the pool's name.
 
-    A result with `failed` records a failed job with that reason.  If the block raises, the jobs without a result
-    have failed.
+    A result with the field `failed` records a failed job with that reason.  If the block raises, the jobs
+    without a result are recorded as failed.
     """
     results: dict[str, Mapping[str, Any]] = {}
     names = [name for name in pool_names if not naming.is_own(name)]
@@ -162,7 +162,7 @@ def recorded_if_kept(
 
 
 def keeps_jobs(lake: Lake) -> bool:
-    """Whether the lake has `$jobs`."""
+    """Whether the lake has the pool `$jobs`."""
     return naming.JOBS in lake.catalog.load().state.names
 
 
@@ -172,8 +172,8 @@ def write_jobs(lake: Lake, jobs: Sequence[Job]) -> None:
 
 
 def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN) -> list[Job]:
-    """A job for each pool, which begins now in this process.  Their ids begin with the id of the lease that they
-    share."""
+    """Returns a job for each pool, which begins now in this process.  Their ids begin with the id of the lease
+    that they share."""
     lease, began = lake.context.ids.new(), _time(lake.context.now())
     return [
         Job(
@@ -273,8 +273,8 @@ def list_jobs(
     since: dt.datetime | None = None,
     limit: int | None = None,
 ) -> list[Job]:
-    """Jobs, newest first, at most `limit`; only those of a pool, an agent, a state, or that began at `since` or
-    later, if these are given.
+    """Returns jobs, newest first, at most `limit`.  If the caller names a pool, an agent or a state, it returns
+    only the jobs that have these; with `since`, only jobs that began then or later.
 
     Raises ObjectMissing, Corrupt (also for a record that is no job), Unavailable.
     """

@@ -53,7 +53,7 @@ ORDINALS_PER_UNIT = 100_000
 
 @dataclass(frozen=True)
 class LoadWork:
-    """Everything that a task needs besides its unit, as plain values that can be sent to workers."""
+    """Everything that a task of a load needs besides its unit, as plain values that can be sent to workers."""
 
     config: PoolConfig
     job: PendingLoad
@@ -215,7 +215,7 @@ def _units(
 
 
 def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject]:
-    """Reads, sorts and writes a unit; returns its objects."""
+    """Reads the records of a unit's files, sorts them, writes them as objects, and returns the objects."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(
         ObjectBuilder, worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal
@@ -240,7 +240,7 @@ def _blocks(work: LoadWork, unit: Unit, lost: LostValues) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class FileBulk(Bulk):
-    """A bulk import of files."""
+    """A bulk import of files, in units that workers read."""
 
     work: LoadWork
 

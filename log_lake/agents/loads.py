@@ -1,4 +1,5 @@
-"""What the agents that load files share: their figures, and the words for them."""
+"""What the agents that load files (ingest, intervals) have in common: the figures of their results, and the words
+for them."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class LoadingAgent(Agent[W, R]):
     sums = ("records", "objects", "nokey", "rejected", "retyped")
 
     def summed(self, results: Sequence[object]) -> dict[str, int]:
-        """Like the sums of every agent; a load that was committed before adds no records and counts as
-        `repeated`."""
+        """Returns the sums of the figures, as every agent does.  A load that was committed before adds no records,
+        and counts as `repeated`."""
         new = [one for one in results if not getattr(one, "repeated", False)]
         return super().summed(new) | {self.counted_as: len(results), "repeated": len(results) - len(new)}
 
@@ -33,7 +34,7 @@ class LoadingAgent(Agent[W, R]):
 
 
 def written_by(result: LoadResult, *, unread: Iterable[str] = ()) -> Written:
-    """What a load did to its pool; `unread` are files that it left out."""
+    """Returns what a load wrote to its pool; `unread` are files that it left out."""
     return Written(
         version=result.version,
         records=result.records,
@@ -44,7 +45,7 @@ def written_by(result: LoadResult, *, unread: Iterable[str] = ()) -> Written:
 
 
 def load_line(pool_name: str, result: LoadResult) -> str:
-    """The result of files that were loaded as one transaction, in a line."""
+    """Returns a line that says what one transaction loaded from files."""
     if result.version is None:
         return f"{pool_name}: nothing to commit"
     again = " (committed before)" if result.repeated else ""

@@ -71,9 +71,10 @@ def _digest(data: bytes) -> str:
 
 
 def read_packs(lake: Lake, names: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """The work of the packs of these names, in their order.
+    """Returns the pieces of work in the packs of these names, in their order.
 
-    Raises NotFound if one is gone, Corrupt if one cannot be read or is not what was written, Unavailable.
+    Raises NotFound if a pack was deleted, Corrupt if a pack cannot be read or is not what was written, and
+    Unavailable.
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         return list(threads.map(lambda name: _read(lake, name), names))
@@ -87,7 +88,7 @@ def _read(lake: Lake, name: str) -> list[dict[str, Any]]:
 
 
 def read_outcome(lake: Lake, name: str) -> list[dict[str, Any]]:
-    """The outcome of packs, from the name that `write_outcome` wrote.  Raises what `read_packs` raises."""
+    """Returns the outcome that `write_outcome` stored under that name.  Raises what `read_packs` raises."""
     return _decoded(_kept(lake, name), name)
 
 
@@ -109,7 +110,7 @@ def _decoded(data: bytes, name: str) -> list[dict[str, Any]]:
 
 
 def clean(lake: Lake) -> int:
-    """Deletes packs older than `KEPT`, the oldest first, at most `CLEANED`.  Returns how many.  Raises
+    """Deletes packs older than `KEPT`, the oldest first, at most `CLEANED`.  Returns how many it deleted.  Raises
     Unavailable."""
     old = list(islice(_older(lake), CLEANED))
     if old:

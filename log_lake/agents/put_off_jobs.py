@@ -46,7 +46,8 @@ FIGURES = ("left", "parked", "late")
 
 
 class Said(msgspec.Struct, frozen=True):
-    """The last record of a deferral: the reason, the time in seconds since 1970, and the id of the pool."""
+    """What the last record of a deferral in `$jobs` says: the reason, the time in seconds since 1970, and the id
+    of the pool."""
 
     why: str
     at: float

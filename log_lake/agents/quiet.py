@@ -44,7 +44,7 @@ ALWAYS = float("inf")
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A look at a pool that found nothing to do.
+    """The memory of a look at a pool that found nothing to do.
 
     It has the time of the look, a digest of the pool's settings, and a digest of what was seen outside of the
     lake.  Before `until`, no work comes by time alone.  Times are in seconds since 1970; `until` is None for
@@ -58,7 +58,7 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Quiet:
-    """The memory of an agent, from the beginning of a run to its end."""
+    """What an agent remembers of its looks at pools, from the beginning of a run to its end."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Quiet:
 
     @classmethod
     def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
-        """What the agent remembers of runs with the same parameters.
+        """Reads what the agent remembers of runs with the same parameters.
 
         Raises Unavailable or Corrupt if the list of pools cannot be read.
         """
@@ -107,12 +107,12 @@ class Quiet:
         remembers: float,
         notes: Mapping[str, float],
     ) -> Quiet:
-        """Returns the memory with this name, for a program that is not an agent; `notes` are the activity
-        notes."""
+        """Reads the memory with this name, for a program that is not an agent; `notes` are the activity notes of
+        the pools."""
         return cls(lake, pools, name, _read(lake, name), now=now, remembers=remembers, notes=notes)
 
     def seen_at(self, pool: PoolConfig) -> float | None:
-        """Returns when the last valid look at the pool was; None if there is none."""
+        """Returns when the last look that still counts was made at the pool; None if there is no such look."""
         look = self._standing.get(pool.id)
         return None if look is None else look.at
 

@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 
 
 def missing(all_work: Sequence[Work], results: Sequence[Result], *, by: str = "piece") -> list[str]:
-    """Returns the work in `all_work` without a result, in words: a line for each pool and task.
+    """Returns a line for each pool and task whose work in `all_work` has no result.
 
-    `by`: a field of both.  A result belongs to the work with the same value in that field, or, if it is empty,
-    to the work of the same pool.  For packed work the pool alone is not enough, because a result may belong to
-    the work of another `find`.
+    `by`: the name of a field that work and results both have.  A result belongs to the work with the same value
+    in that field.  If the value is empty, the result belongs to the work of the same pool.  For packed work the
+    pool alone is not enough, because a result may belong to the work of another `find`.
     """
     finished = {getattr(result, by) or result.pool for result in results}
     failed = Counter(
@@ -51,12 +51,14 @@ def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:
 
 
 def newest_version(versions: Iterable[int | None]) -> int | None:
-    """The newest of these versions, each committed by a piece of work; None if none committed anything."""
+    """Returns the newest of these versions, each committed by a piece of work; None if no piece committed
+    anything."""
     return max((version for version in versions if version is not None), default=None)
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the whole numbers of a result; for a load that was committed before, only `repeated`.
+    """Returns the fields of a result that are whole numbers; for a load that was committed before, only
+    `repeated`.
 
     So sums over jobs count each record once.
     """

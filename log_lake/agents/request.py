@@ -31,7 +31,8 @@ connections."""
 
 @dataclass(frozen=True)
 class Request:
-    """The request for a run.  An empty `pools` means all pools.  `limit`: the most pieces of work.
+    """What a run of an agent was asked to do.  An empty `pools` means all pools.  `limit`: the most pieces of
+    work.
 
     Only the ingest agent reads `wait` and `bulk`, only the intervals agent `files`, only the compact agent
     `strategy`, and only the tombstones agent `at_once`.
@@ -39,10 +40,10 @@ class Request:
     Only the erasure agent reads the next ones: which records to erase, by `where`, `key`, or `low` and `high`
     (the parameters `from` and `to`), and how.
 
-    The last fields come from the caller, not from parameters.  `any_time`: pauses and hours of pools do not
-    count.  `recurring`: the DAG named the pools, not a person.  `begins`: the task `find` may begin erasures,
+    The last fields come from the caller, not from parameters.  `any_time`: the run ignores pauses and hours of
+    pools. `recurring`: the DAG named the pools, not a person.  `begins`: the task `find` may begin erasures,
     because no person must approve them.  `begin` and `end`: the interval of the run, for the intervals agent.
-    `run`: identifies the run and its task among all DAGs.
+    `run`: a text that identifies the run and its task among all DAGs.
     """
 
     lake: str
@@ -108,13 +109,13 @@ class Request:
         )
 
     def work(self, kind: type[W], pool_name: str, what: str, **values: Any) -> W:
-        """A piece of work of class `kind`.  `what` describes it in its title; `values` are the agent's own
+        """Returns a piece of work of class `kind`.  `what` describes it in its title; `values` are the agent's own
         fields."""
         title = f"{pool_name}: {what}"
         return kind(lake=self.lake, pool=pool_name, branch=self.branch, title=title, **values)
 
     def put_off(self, pool_name: str, why: str, **values: Any) -> PutOff:
-        """A deferred pool, with the reason."""
+        """Returns a deferred pool with the reason `why`; `values` are further fields of `PutOff`."""
         title = f"{pool_name}: put off: {why}"
         return PutOff(
             **{"lake": self.lake, "pool": pool_name, "branch": self.branch, "title": title, "why": why}
@@ -133,15 +134,16 @@ def _is(value: Any, kind: ParameterKind) -> bool:
 
 
 def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
-    """The pools that a run looks at: the named ones, each once, or all.  Raises NotFound for an unknown name."""
+    """Returns the names of the pools that a run looks at: the named ones, each once, or all.  Raises NotFound for
+    an unknown name."""
     for name in pools:
         lake.pool(name)
     return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]
 
 
 def with_own_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
-    """The named pools, and the lake's own pools if it has any; an empty list, which means all pools, stays
-    empty.
+    """Returns the named pools, and the pools that the lake keeps for itself, such as `$jobs`.  An empty list,
+    which means all pools, stays empty.
 
     For runs of a DAG: a user who names a few pools for upkeep does not think of `$jobs`, which each such run
     enlarges.

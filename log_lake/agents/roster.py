@@ -16,7 +16,7 @@ from log_lake.compaction.strategies import names
 
 
 class Purpose(Enum):
-    """Why an agent works; this decides how long its work may wait."""
+    """What an agent is for (to load data, or to keep it in order); this decides how long its work may wait."""
 
     LOADING = "loads files that readers wait for"
     DUE = "does work that is due by a date"
@@ -50,12 +50,13 @@ class AgentRow:
     by_interval: bool = False
 
     def load(self) -> Any:
-        """The agent itself (`agent.Agent`), imported now: a list of agents need not import all of them."""
+        """Imports and returns the agent itself (`agent.Agent`): a list of agents need not import all of
+        them."""
         return import_module(f"log_lake.agents.{self.name}.run").AGENT
 
 
 class ParameterKind(Enum):
-    """The type of a parameter; the value is its name in words."""
+    """The type of a parameter of a run; the value of each member is its name in words."""
 
     TEXT = "a text"
     FLAG = "true or false"
@@ -224,10 +225,10 @@ AGENTS = {agent.name: agent for agent in _TABLE}
 
 
 def group_name(agent: str) -> str:
-    """The name of the agent's task group in Airflow: CompactGroup."""
+    """Returns the name of the agent's task group in Airflow, such as CompactGroup."""
     return f"{agent.title()}Group"
 
 
 def names_of(purpose: Purpose) -> tuple[str, ...]:
-    """The names of the agents with that purpose, in the order of the table."""
+    """Returns the names of the agents with that purpose, in the order of the table."""
     return tuple(agent.name for agent in _TABLE if agent.purpose is purpose)

@@ -1,4 +1,4 @@
-"""The settings of every agent: whether it may work on a pool, and when."""
+"""The settings that every agent reads: whether it may work on a pool, and when."""
 
 from __future__ import annotations
 

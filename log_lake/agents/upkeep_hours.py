@@ -21,17 +21,17 @@ _DAY = 24 * 60
 
 @dataclass(frozen=True)
 class Hours:
-    """Windows of a day.
+    """The times of a day at which upkeep may begin, as windows.
 
-    `windows`: minutes of the day from (inclusive) to (exclusive); if the end is below the begin, it is on the
-    next day. `zone` names the time zone of these minutes.
+    `windows`: for each window, the minute of the day at which it begins (inclusive) and ends (exclusive).  If
+    the end is below the begin, it is on the next day.  `zone` names the time zone of these minutes.
     """
 
     windows: tuple[tuple[int, int], ...]
     zone: str = UTC
 
     def is_open(self, now: float) -> bool:
-        """Whether a window is open at the time `now`, in seconds since 1970."""
+        """Whether the time `now`, in seconds since 1970, lies in a window."""
         local = dt.datetime.fromtimestamp(now, _zone(self.zone))
         minute = local.hour * 60 + local.minute
         return any(
@@ -45,7 +45,8 @@ class Hours:
 
 
 def upkeep_hours(text: str) -> Hours | None:
-    """The hours in a text; None for the empty text, which means at any time.  Raises ValueError."""
+    """Returns the hours that a text names; None for the empty text, which means any time.  Raises
+    ValueError."""
     if not text:
         return None
     spans, _, zone = text.strip().partition(" ")

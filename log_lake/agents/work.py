@@ -21,8 +21,8 @@ from log_lake.loading.source_files import SourceFile
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of work: the lake as the run names it, a pool, a branch, and a title for people.
 
-    `piece` identifies it among all work, also that of another `find`; `task` is the number of its mapped task.
-    Both are empty until the work is packed.
+    `piece` identifies it among all work, also among the work of other runs of `find`; `task` is the number of
+    its mapped task.  Both are empty until the work is packed.
     """
 
     lake: str
@@ -34,7 +34,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """How heavy it is, relative to other work of the same agent; at least 1."""
+        """How much the work costs, relative to other work of the same agent; at least 1."""
         return 1
 
     @property
@@ -45,17 +45,17 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """The source files that it loads."""
+        """The source files that the work loads."""
         return ()
 
     @property
     def replaces(self) -> bool:
-        """Whether it replaces a part of the pool."""
+        """Whether the work replaces a part of the pool's records."""
         return False
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The question to a person before it is done, one line for each point."""
+        """What a person is asked before the work is done, one line for each point."""
         return (self.title,)
 
     @property
@@ -65,7 +65,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run defers, and why.  `pool` is empty if it is work of several pools.
+    """What a run defers, and why.  `pool` is empty if it defers work of several pools together.
 
     `failed`: the error of a pool that cannot be read.  Its record in `$jobs` has three numbers: `parked` files,
     `late` files, and the pieces of work that the limit `left`.  `looked_at`: the agent found work there.
@@ -86,7 +86,7 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, work: Work, why: str) -> PutOff:
-        """Defers a piece of work that was already found."""
+        """Returns a deferral of work that was already found, with the reason `why`."""
         title = f"{work.pool}: put off: {why}"
         return cls(
             lake=work.lake,
@@ -117,7 +117,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a piece of work; `piece` is that of the work, empty if the work was not packed.
+    """What came of a piece of work; `piece` is that of the work, empty if the work was not packed.
 
     `cost`: the requests and bytes of the work, None if they were not measured.
     """
@@ -128,8 +128,8 @@ class Result:
 
     @property
     def wrote(self) -> Written:
-        """What the work did to its pool.  An agent that counts records, objects or bytes overrides this and adds
-        them."""
+        """Returns what the work wrote to its pool.  An agent that counts records, objects or bytes overrides this
+        and adds them."""
         return Written(version=getattr(self, "version", None))
 
 
@@ -138,7 +138,7 @@ W = TypeVar("W", bound=Work)
 
 @dataclass(frozen=True)
 class Found(Generic[W]):
-    """What `find` hands out."""
+    """What an agent's task `find` hands out: work for the tasks `run`, and the deferred pools."""
 
     work: Sequence[W] = ()
     put_off: Sequence[PutOff] = ()
@@ -148,7 +148,7 @@ _PACKED = ("piece", "task", "cost")
 
 
 def encoded(value: Work | PutOff | Result) -> dict[str, Any]:
-    """The value as plain values, for JSON; `piece`, `task` and `cost` are left out if they are not known.
+    """Returns the value as plain values, for JSON; `piece`, `task` and `cost` are left out if they are not known.
 
     Airflow stores a list as it is, but a tuple as an object that names its class.
     """

@@ -30,7 +30,8 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """When a checkpoint is due (`entries`, `age` in seconds), and how many seconds of history a purge keeps."""
+    """When a checkpoint is due (after `entries` new entries, or after `age` seconds), and how many seconds of
+    history a purge keeps."""
 
     entries: int
     age: float
@@ -38,7 +39,7 @@ class CheckpointPolicy:
 
 
 def policy_of(settings: Settings) -> CheckpointPolicy:
-    """The policy from the settings `checkpoint.*` and `history.keep`."""
+    """Returns the policy that the settings `checkpoint.*` and `history.keep` describe."""
     return CheckpointPolicy(
         settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
     )
@@ -46,9 +47,10 @@ def policy_of(settings: Settings) -> CheckpointPolicy:
 
 @dataclass(frozen=True)
 class JournalTail:
-    """The entries after the last checkpoint; `is_full`: there are as many as the policy allows.
+    """The entries of a journal after its last checkpoint; `is_full`: there are as many as the policy allows.
 
-    `first_time` is the time of the first of them, in seconds since 1970; None if there are no such entries.
+    `first_time` is when the first of them was written, in seconds since 1970; None if there are no such
+    entries.
     """
 
     first_time: float | None
@@ -56,7 +58,7 @@ class JournalTail:
 
 
 def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str | None:
-    """Why a checkpoint should be written now; None if it should not."""
+    """Returns why a checkpoint should be written now; None if it should not."""
     if tail.is_full:
         return f"{counted(policy.entries, 'entry', 'entries')} or more since the last checkpoint"
     if tail.first_time is not None and now - tail.first_time >= policy.age:
@@ -65,6 +67,6 @@ def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str |
 
 
 def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
-    """Returns when the policy's age makes a checkpoint due, in seconds since 1970; infinity if there are no
-    entries."""
+    """Returns when the first entry after the last checkpoint will be as old as the policy allows, in seconds since
+    1970; infinity if there are no such entries."""
     return math.inf if tail.first_time is None else tail.first_time + policy.age

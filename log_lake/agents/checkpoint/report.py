@@ -12,7 +12,8 @@ from log_lake.agents.work import Result, Written
 
 @dataclass(frozen=True)
 class CheckpointFailed(Result):
-    """A journal that failed, with its error; `kind` is the class of the error."""
+    """A journal on which the agent's work failed, with the error as text; `kind` is the name of the error's
+    class."""
 
     failed: str
     kind: str
@@ -20,11 +21,12 @@ class CheckpointFailed(Result):
 
 @dataclass(frozen=True)
 class CheckpointResult(Result):
-    """The result for one journal.
+    """What the agent did to one journal.
 
-    `checkpoint` is the version of the newest checkpoint, `written` whether this run wrote it.  `entries` and
-    `checkpoints` count what was purged, up to the version `fence`.  `tail_before` and `tail_after` count the
-    entries after the newest checkpoint; a reader that opens the pool needs a request for each.
+    `checkpoint` is the version of the newest checkpoint; `written`: this run wrote it.  `entries` and
+    `checkpoints` say how many of each were purged, up to the version `fence`.  `tail_before` and `tail_after`
+    are the numbers of entries after the newest checkpoint, before and after the run; a reader that opens the
+    pool needs a request for each entry.
     """
 
     checkpoint: int
@@ -41,7 +43,7 @@ class CheckpointResult(Result):
 
 
 def journal_line(result: CheckpointResult) -> str:
-    """The result for a journal, in words."""
+    """Returns a line that says what was done to a journal."""
     wrote = "wrote the checkpoint" if result.written else "there was a checkpoint already, the one"
     line = f"{result.pool}: {wrote} of version {result.checkpoint:,}"
     if result.tail_before:

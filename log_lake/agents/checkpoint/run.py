@@ -48,7 +48,7 @@ Done = CheckpointResult | CheckpointFailed
 
 
 def settings_of(lake: Lake, pool_name: str) -> Settings:
-    """The pool's settings; the journal of pools has the defaults.  Raises NotFound."""
+    """Returns the settings of a pool; the journal of the list of pools has the defaults.  Raises NotFound."""
     return Settings({}) if pool_name == POOLS else lake.pool(pool_name).settings
 
 
@@ -58,7 +58,7 @@ def all_journals(lake: Lake) -> list[str]:
 
 
 def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
-    """The pool's journal; `lake:pools` is that of the list of pools.  Raises NotFound."""
+    """Returns the journal of a pool; the name `lake:pools` stands for the list of pools.  Raises NotFound."""
     if pool_name == POOLS:
         return lake.catalog.journal
     return lake.pool(pool_name).history.journal
@@ -112,7 +112,7 @@ def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) ->
 def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
     """Writes a checkpoint if there are new entries, and purges by the pool's policy.
 
-    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    Raises InvalidInput if the clock is far from the store's, and Unavailable.
     """
     marks = journal_of(lake, pool_name).marks()
     newest = marks.checkpoints[0].version if marks.checkpoints else 0
@@ -131,7 +131,8 @@ def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: boo
 
 
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
-    """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the newest.
+    """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the newest
+    checkpoint.
 
     After a long tail it also writes intermediate checkpoints.  It reads an existing checkpoint first: a damaged
     one does not count.  Raises Unavailable.
@@ -153,7 +154,7 @@ def write_between(
     now: float,
     most: int = MOST_BETWEEN,
 ) -> int:
-    """Writes checkpoints of versions between the last one and the newest state.  Returns how many.
+    """Writes checkpoints of versions between the last checkpoint and the newest state.  Returns how many it wrote.
 
     They are `every` entries apart, or more if there would be more than `most`.  A reader of an earlier version
     begins with the checkpoint before it; a purge deletes them together with their entries.  Each is made from
@@ -181,7 +182,7 @@ def write_between(
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
     """Returns the newest entry that may be purged, by the policy or because it is older than `keep` seconds; 0 if
-    there is none.
+    no entry may be purged.
 
     `now` is by the store's clock.
     """
@@ -198,11 +199,11 @@ def _older(journal: Journal[Any, Any], age: float, *, now: float) -> int:
 
 
 def purgeable(pool: Pool, *, newest: int, now: float) -> int:
-    """The number of entries, up to `newest`, that a purge may delete: older than the policy keeps, and covered
-    by a checkpoint that is old enough too.
+    """Returns how many entries, up to `newest`, a purge may delete: entries that are older than the policy keeps,
+    and covered by a checkpoint that is old enough too.
 
-    If there is no such checkpoint but all entries are old, it counts those that a checkpoint of the newest state
-    would cover.
+    If there is no such checkpoint but all entries are old, it counts the entries that a checkpoint of the
+    newest state would cover.
     """
     journal = pool.history.journal
     marks = journal.marks()
@@ -214,7 +215,7 @@ def purgeable(pool: Pool, *, newest: int, now: float) -> int:
 
 
 def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
-    """The fence that a purge would write, and how many entries it would delete."""
+    """Returns the version of the fence that a purge would write, and how many entries it would delete."""
     journal = journal_of(lake, pool_name)
     until, marks = purge_until(lake, pool_name, keep=keep, now=now), journal.marks()
     chosen = choose(journal, marks, until=until)
@@ -222,9 +223,9 @@ def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 
 
 def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> Purged:
-    """Purges by the policy, or entries older than `keep` seconds, by the store's clock.
+    """Deletes the entries that the policy gives up, or those older than `keep` seconds by the store's clock.
 
-    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    Raises InvalidInput if the clock is far from the store's, and Unavailable.
     """
     journal = journal_of(lake, pool_name)
     past = now if keep is not None and keep <= 0 else surely_past(journal, own=now)
@@ -245,7 +246,8 @@ def _done(worker: Worker, pool_name: str) -> Done:
 
 
 class CheckpointAgent(Agent[Work, Done]):
-    """One task handles all journals, because a Spark session for each would cost more than the work."""
+    """The agent for journals that need a checkpoint.  One task handles all of them, because a Spark session for
+    each would cost more than the work."""
 
     work = Work
     nothing = "no checkpoint is due"
@@ -256,7 +258,7 @@ class CheckpointAgent(Agent[Work, Done]):
     sums = ("entries",)
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """The names of the journals; that of the list of pools comes first."""
+        """Returns the names of the journals that the run looks at; the list of pools comes first."""
         for name in asked.pools:
             journal_of(lake, name)  # raises NotFound
         return list(dict.fromkeys(asked.pools)) or all_journals(lake)
@@ -274,7 +276,7 @@ class CheckpointAgent(Agent[Work, Done]):
         return f"{self.nothing} in {counted(len(names), 'journal')}"
 
     def run_together(self, lake: Lake, all_work: Sequence[Work], open_workers: OpenWorkers) -> list[Done]:
-        """Writes checkpoints, and purges."""
+        """Writes checkpoints for all these journals, and purges the entries that they cover."""
         with open_workers(lake.context, "lake checkpoint", size=len(all_work) * JOURNAL) as workers:
             results = checkpoint_pools(workers, [work.pool for work in all_work])
         for one in results:
@@ -300,7 +302,7 @@ class CheckpointAgent(Agent[Work, Done]):
         return f"{counted(totals['journals'], 'journal')}: purged {entries}"
 
     def failures(self, handed: Found[Work], results: Sequence[Done]) -> list[str]:
-        """The journals that failed, and those that no task handled."""
+        """Returns a line for each journal that failed, and for each that no task handled."""
         tried = {one.pool for one in results}
         return [f"{one.pool}: {one.failed}" for one in results if isinstance(one, CheckpointFailed)] + [
             f"{one.pool}: run failed; its log says why" for one in handed.work if one.pool not in tried

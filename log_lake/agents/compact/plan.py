@@ -76,11 +76,11 @@ def plan_compaction(
     now: float,
     writes_out: bool = False,
 ) -> CompactionPlan:
-    """The jobs that are worthwhile now, for references of one pool or sub-pool in any order.
+    """Returns the jobs that are worthwhile now, for references of one pool or sub-pool in any order.
 
-    `kind` is the pool's: jobs of aggregate pools also take every reference between their inputs in age
-    (`between`).  `now` is in seconds since 1970.  `writes_out`: inlined references become objects on the store
-    before the strategy plans the rest.  Raises InvalidInput if the strategy does not suit the key.
+    `kind` is the kind of the pool: jobs of aggregate pools also take every reference between their inputs in
+    age (`between`).  `now` is in seconds since 1970.  `writes_out`: inlined references become objects on the
+    store before the strategy plans the rest.  Raises InvalidInput if the strategy does not suit the key.
     """
     ordered = sorted(references, key=lambda r: r.order)
     ages = Ages(ordered) if kind == "aggregate" else None
@@ -94,7 +94,7 @@ def plan_compaction(
 
 
 def are_many(references: Sequence[Reference], policy: CompactionPolicy) -> bool:
-    """Whether so many references, or bytes, are inlined that all inlined references must be written to
+    """Whether so many references, or so many bytes, are inlined that all inlined references must be written to
     files."""
     inlined = [len(r.data) for r in references if r.data]
     return len(inlined) > policy.max_inputs or sum(inlined) > MOST_INLINED // 2
@@ -110,9 +110,9 @@ def jobs_of_inlined(
     now: float,
     points: Sequence[bytes] = (),
 ) -> list[CompactionJob]:
-    """Jobs that only write the inlined references of a (sub-)pool as objects on the store.
+    """Returns jobs that only write the inlined references of a pool or sub-pool as objects on the store.
 
-    `key` and `kind` are those of the (sub-)pool.
+    `key` and `kind` are those of that pool or sub-pool.
     """
     references = branch.snapshot.overlapping(sub_pool=sub_pool)
     jobs: list[CompactionJob] = []
@@ -128,7 +128,8 @@ def jobs_of_inlined(
 def pieces_of(
     jobs: Sequence[CompactionJob], points: Sequence[bytes], *, now: float
 ) -> list[tuple[NamedJob, ...]]:
-    """Returns the jobs in pieces, taking one job of each range in turn; without jobs it returns one empty piece.
+    """Returns the jobs in pieces, each for one task, taking one job of each range in turn.  Without jobs it
+    returns one empty piece.
 
     The time of the run decides which range comes first.  So if a run has a limit, or ends early, the next run
     does not begin at the same keys.  A job over several ranges counts for the first of them.

@@ -1,4 +1,4 @@
-"""The settings `compact.*` of a pool, and these as a policy."""
+"""The settings `compact.*` of a pool, and the policy that they describe."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ SETTINGS = {
 
 
 def policy_of(settings: Settings) -> CompactionPolicy:
-    """The policy from a pool's settings `compact.*`."""
+    """Returns the policy that a pool's settings `compact.*` describe."""
     return CompactionPolicy(
         strategy=settings["compact.strategy"],
         target_size=settings["compact.target_size"],

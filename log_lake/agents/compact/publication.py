@@ -29,9 +29,10 @@ TRIES = 3
 
 
 def publication_due(pool: Pool, *, branch: str) -> str:
-    """Why the pool must be published; "" if it is not published, or if the table shows the newest version.
+    """Returns why the pool must be published; "" if it has no place to publish to, or if its table shows the
+    newest version.
 
-    Raises Corrupt, Unavailable; InvalidInput if publish.iceberg is not a valid location.
+    Raises Corrupt, Unavailable, and InvalidInput if publish.iceberg is not a valid location.
     """
     place = pool.settings["publish.iceberg"]
     if not place or branch != MAIN or not pool.at(branch).held.tip:
@@ -50,8 +51,8 @@ def publication_due(pool: Pool, *, branch: str) -> str:
 def publish(
     pool: Pool, *, branch: str, to: str = BESIDE, without: Sequence[str] | None = None
 ) -> PublishResult:
-    """Publishes a branch, after its inlined objects were written to files, because a table has only files; or a
-    tag, whose inlined objects stay as they are.
+    """Publishes a branch or a tag as a table.  A table has only files, so the inlined objects of a branch are
+    written to files first; those of a tag stay as they are.
 
     Raises what `publish_iceberg` raises.
     """
@@ -82,8 +83,9 @@ def write_out(pool: Pool, *, branch: str) -> None:
 
 
 def published(pool: Pool, *, branch: str) -> dict[str, Any]:
-    """Publishes the pool if its setting `publish.iceberg` names a place.  Returns the fields `published` and
-    `publication` of a CompactResult; nothing without the setting, or for another branch than main.
+    """Publishes the pool if its setting `publish.iceberg` names a place.  Returns the values of the fields
+    `published` and `publication` of a CompactResult.  Returns nothing without the setting, or for another
+    branch than main.
 
     Raises Corrupt, OutcomeUnknown, Unavailable.
     """

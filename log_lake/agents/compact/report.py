@@ -37,10 +37,10 @@ class _Merged(Result):
 
 @dataclass(frozen=True)
 class CompactResult(Gain, _Merged):
-    """The agent's work in a pool.
+    """What the agent did in a pool.
 
-    If the pool is published, `published` is the version of its table (None: Iceberg cannot express the pool),
-    and `publication` a line about it.
+    If the pool is published, `published` is the version that its table shows (None: Iceberg cannot express the
+    pool), and `publication` a line about it.
     """
 
     published: int | msgspec.UnsetType | None = msgspec.UNSET
@@ -48,7 +48,7 @@ class CompactResult(Gain, _Merged):
 
 
 def plan_lines(pool_name: str, plan: CompactionPlan) -> Iterator[str]:
-    """A plan in lines: the decision for the pool with its reason, then each job."""
+    """Yields a compaction's plan as lines: the decision for the pool with its reason, then each job."""
     if not plan.jobs:
         yield f"{pool_name}: nothing to compact ({overlap(plan.depth)}; the policy allows {plan.allowed:,})"
         return
@@ -65,20 +65,20 @@ def plan_lines(pool_name: str, plan: CompactionPlan) -> Iterator[str]:
 
 
 def overlap(depth: int) -> str:
-    """The depth of a pool, in words."""
+    """Returns the depth of a pool in words."""
     return f"at most {depth:,} objects overlap" if depth > 1 else "no objects overlap"
 
 
 def start_line(pool_name: str, jobs: Sequence[CompactionJob], *, lost: int) -> str:
-    """A line for a task's work before it begins; `lost` jobs were planned, but another writer removed one of
-    their inputs."""
+    """Returns the line that a task logs before its work begins.  `lost` jobs were planned, but another writer has
+    removed one of their inputs."""
     size = human_size(sum(job.size for job in jobs))
     again = f"; planned again, because inputs of {counted(lost, 'job')} are gone" if lost else ""
     return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{again}"
 
 
 def job_line(job: CompactionJob, result: CompactionResult) -> str:
-    """The result of a job, in words."""
+    """Returns a line that says what a job merged."""
     if result.version is None:
         return f"  dropped: an input changed ({job.why})"
     return (
@@ -96,7 +96,7 @@ def summary(
     after: Standing,
     publication: Mapping[str, Any] | None = None,
 ) -> CompactResult:
-    """The result for a pool, summed up from the results of its jobs."""
+    """Returns the result for a pool, summed up from the results of its jobs."""
     kept = [result for result in results if result.version is not None]
     return CompactResult(
         pool_name,
@@ -113,14 +113,14 @@ def summary(
 
 
 def pool_line(done: CompactResult) -> str:
-    """The result for a pool, in a line."""
+    """Returns a line that says what was done in a pool."""
     publication = f"; {done.publication}" if done.publication else ""
     work = work_line(vars(done)) if done.jobs or done.dropped else "nothing was merged"
     return f"{done.pool}: {work}; overlap {done.depth_before:,} -> {done.depth_after:,}{publication}"
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was merged, in words, from the figures of one pool or of all."""
+    """Returns words for what was merged, from the figures of one pool or of all pools."""
     dropped = f" ({done['dropped']:,} dropped: an input changed)" if done["dropped"] else ""
     return (
         f"{counted(done['jobs'], 'job')}{dropped} merged {counted(done['inputs'], 'object')} "
@@ -130,7 +130,8 @@ def work_line(done: Mapping[str, Any]) -> str:
 
 
 def lag_text(depth: int, *, allowed: int) -> str:
-    """Says that the depth still exceeds the policy after the agent worked on the pool."""
+    """Returns words that say that the pool is still deeper than the policy allows after the agent worked on
+    it."""
     return (
         f"the agent lags: {overlap(depth)}, the policy allows {allowed:,}; more is loaded than is merged. If this "
         "stays, run it more often, or give it more slots"

@@ -55,7 +55,8 @@ log = logging.getLogger(__name__)
 def plan_pool(
     lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
 ) -> CompactionPlan:
-    """The plan by the pool's policy, or by another strategy.  Raises NotFound, InvalidInput."""
+    """Returns the compaction that the pool's policy, or another strategy, plans for a branch.  Raises NotFound,
+    InvalidInput."""
     return _plan(lake.pool(name).at_branch(branch), strategy=strategy, now=now)
 
 
@@ -98,8 +99,8 @@ class CompactWork(Work, frozen=True, kw_only=True):
     """A pool to compact or to publish: the depth that its policy allowed, the jobs, and the strategy that the run
     names.
 
-    `others`: how many jobs other pieces of work of the same run have.  `turn`: how many pieces the pool may
-    have in a turn.
+    `others`: how many jobs of the pool the other pieces of work of the same run have.  `turn`: how many pieces
+    the pool may have in a turn.
     """
 
     allowed: int | msgspec.UnsetType = msgspec.UNSET
@@ -118,8 +119,8 @@ class CompactWork(Work, frozen=True, kw_only=True):
 
 
 def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
-    """Returns the jobs that `find` handed out, in their current form; how many of them have lost an input since;
-    and the standing of the pool.
+    """Returns the jobs that `find` handed out, in their current form; how many of these jobs have lost an input
+    since; and the standing of the pool.
 
     A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
     again, because it may still be too deep; but not if other pieces of work have jobs of the pool.
@@ -137,7 +138,7 @@ def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, S
 
 
 def log_job(job: CompactionJob, result: CompactionResult) -> None:
-    """Logs the result of a job."""
+    """Logs a line that says what a job merged."""
     log.info("%s", job_line(job, result))
 
 
@@ -158,14 +159,15 @@ def compact_pool(
 def finished(
     pool: Pool, results: Sequence[CompactionResult], *, branch: str, before: Standing
 ) -> CompactResult:
-    """The result for a pool: publishes the pool if it is due, and measures its standing."""
+    """Publishes the pool if a publication is due, measures its standing, and returns the result for the
+    pool."""
     after = standing_of(pool.at_branch(branch).references)
     publication = published(pool, branch=branch)
     return summary(pool.name, results, before=before, after=after, publication=publication)
 
 
 class CompactAgent(Agent[CompactWork, CompactResult]):
-    """The agent for pools to compact or to publish."""
+    """The agent for pools that must be compacted or published."""
 
     work, result = CompactWork, CompactResult
     nothing = "nothing to compact"
@@ -180,7 +182,7 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
             check_name(asked.strategy)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[CompactWork]:
-        """The plan of the pool, and whether a publication is due."""
+        """Returns the jobs that the pool's policy plans, and whether a publication is due."""
         now, pool, asked = run.lake.context.now(), run.lake.pool(name), run.asked
         view = pool.at_branch(asked.branch)
         plan = _plan(view, strategy=asked.strategy, now=now)
@@ -212,7 +214,8 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         return in_turns(all_work, now=now)
 
     def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
-        """Carries out the jobs.  Without jobs, as when the pool is only published, Spark does not start."""
+        """Carries out the jobs of a pool.  Without jobs, as when the pool is only published, Spark does not
+        start."""
         pool = lake.pool(work.pool)
         jobs, lost, before = jobs_now(lake, work)
         log.info("%s", start_line(work.pool, jobs, lost=lost))
@@ -229,7 +232,8 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         return pool_line(result)
 
     def lags(self, all_work: Sequence[CompactWork], results: Sequence[CompactResult]) -> dict[str, str]:
-        """The pools in which more objects overlap after the run than the policy allows."""
+        """Returns the pools that are deeper after the run than their policy allows, each with a line about
+        it."""
         allowed = {work.pool: work.allowed for work in all_work}
         last = {one.pool: one for one in sorted(results, key=lambda one: -(one.depth_after or 0))}
         return {

@@ -1,7 +1,7 @@
-"""Which erasures of a pool a run resumes, and which records it adds; pure.
+"""Decides which erasures of a pool a run resumes, and whether it begins a new one; pure.
 
-Every run resumes pending erasures until no object holds matching records.  If the run names records, it
-erases these too; if an erasure of the same records is pending, it resumes that one.
+Every run resumes pending erasures until no object holds matching records.  If the run names records, it erases
+these too; if an erasure of the same records is pending, it resumes that one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NamedRecords:
 def named_records(
     *, where: str | None, key: str | None, low: str | None, high: str | None, pools: tuple[str, ...]
 ) -> NamedRecords | None:
-    """The records that the run names; None if it names none.
+    """Returns the records that the parameters of a run name; None if they name none.
 
     Raises InvalidInput for an ambiguous range, or if the run names no pool.
     """
@@ -60,7 +60,7 @@ class ErasurePlan:
 def plan_erasures(
     receipts: Iterable[Receipt], *, sub_pool: str, span: KeyRange | None = None, where: str | None = None
 ) -> ErasurePlan:
-    """The plan for a pool, or for one of its sub-pools.
+    """Returns the erasures to do in a pool, or in one of its sub-pools.
 
     `span` is the range of the records that the run names, None if it names none; `where` is their condition.
     """
@@ -86,7 +86,8 @@ class ErasurePolicy:
 
 
 def policy_of(settings: Settings, *, grace: str | None = None) -> ErasurePolicy:
-    """The policy from `vacuum.grace`, or from the run's duration `grace`.  Raises InvalidInput."""
+    """Returns the policy that `vacuum.grace` describes, or the run's duration `grace` if it has one.  Raises
+    InvalidInput."""
     if grace is None:
         return ErasurePolicy(settings["vacuum.grace"])
     try:

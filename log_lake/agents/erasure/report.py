@@ -25,8 +25,9 @@ class ErasureResult:
 
     `deleted` objects of `freed` bytes held matching records; `written` objects of `size_written` bytes replaced
     them. `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay,
-    because of `by`. `not_searched`: records of sub-pools that were not searched.  `version`: the newest version
-    that this run committed, None if it committed nothing.  `records`: as in the receipt.
+    because of the holders in `by`.  `not_searched`: the number of records of sub-pools that were not searched.
+    `version`: the newest version that this run committed, None if it committed nothing.  `records`: as in the
+    receipt.
     """
 
     pool: str
@@ -53,7 +54,7 @@ class ErasuresResult(Result):
 
 
 def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureResult:
-    """The result from a receipt; `before` is the receipt as the run found it."""
+    """Returns the result that a receipt shows; `before` is the receipt as the run found it."""
     new = {one.id: one.version for one in receipt.transactions}
     for one in before.transactions:
         new.pop(one.id, None)
@@ -98,13 +99,13 @@ def sighting_line(pool_name: str, sighting: Sighting, *, met: int | None, erasur
 
 
 def bound_text(bound: Bound) -> str:
-    """The objects and records that an erasure may touch at most, in words."""
+    """Returns words for the objects and records that an erasure may touch at most."""
     objects = counted(bound.objects, "object")
     return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
 
 
 def erasure_line(result: ErasureResult) -> str:
-    """The result of an erasure, in a line."""
+    """Returns a line that says what an erasure did."""
     line = (
         f"{result.pool}: erasure {result.erasure} is {result.status}: deleted "
         f"{counted(result.deleted, 'object')} ({human_size(result.freed)}), wrote {result.written:,} "
@@ -122,7 +123,7 @@ def erasure_line(result: ErasureResult) -> str:
 
 
 def release_lines(result: ErasureResult) -> Iterator[str]:
-    """A line for each holder of matching records, with the way to release the objects."""
+    """Yields a line for each holder of matching records: how to make it release the objects."""
     for by in result.by:
         how = release(by, pool_name=result.pool, erasure_id=result.erasure)
         yield f"{result.pool}: erasure {result.erasure} is held by {by}: {how}"

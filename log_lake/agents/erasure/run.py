@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 def plan(pool: Pool, named: NamedRecords | None = None) -> ErasurePlan:
-    """The erasures to do; lists and reads the receipts of the pool.  Raises InvalidInput, Corrupt,
+    """Returns the erasures to do in a pool; lists and reads the pool's receipts.  Raises InvalidInput, Corrupt,
     Unavailable."""
     span = span_of(pool, named) if named is not None else None
     where = named.where if named is not None else None
@@ -58,7 +58,8 @@ def plan(pool: Pool, named: NamedRecords | None = None) -> ErasurePlan:
 
 
 def span_of(pool: Pool, named: NamedRecords) -> KeyRange:
-    """The range of keys that the run names, read by the types of the pool's key.  Raises InvalidInput."""
+    """Returns the range of keys that the run names, read by the types of the pool's key.  Raises
+    InvalidInput."""
     view = pool.at()
     return named.span.read(view.key, view.key_classes)
 
@@ -105,9 +106,10 @@ class NewErasure(msgspec.Struct, frozen=True):
 
 
 class ErasureWork(Work, frozen=True, kw_only=True):
-    """The erasures of a pool: ids of pending ones, those to `begin`, and the question to a person about each.
+    """The erasures to do in a pool: the ids of pending ones, the new ones to `begin`, and the question to a person
+    about each.
 
-    `erasures` is None if the pool could not be read: then the task resumes all pending ones.
+    `erasures` is None if the pool could not be read: then the task resumes all pending erasures.
     """
 
     erasures: tuple[str, ...] | None
@@ -122,12 +124,12 @@ class ErasureWork(Work, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """One line for each erasure."""
+        """The question to a person, with one line for each erasure."""
         return self.says or (self.title,)
 
     @property
     def is_begun(self) -> bool:
-        """Whether one of them is already pending."""
+        """Whether one of the erasures is already pending."""
         return bool(self.erasures)
 
 
@@ -192,7 +194,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return pool, plan(pool, _named(run.asked))
 
     def look(self, run: AgentRun, name: str) -> PoolLook[ErasureWork]:
-        """The pending erasures, and the one that the run names."""
+        """Returns the erasures of the pool that are pending, and the one that the run names."""
         asked, named = run.asked, _named(run.asked)
         pool, due = self._look(run, name)
         if asked.dry_run:
@@ -218,7 +220,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return asked.work(ErasureWork, split_pool(name)[0], "cannot be read", erasures=None, **how)
 
     def merged(self, all_work: Sequence[ErasureWork], *, now: float) -> list[ErasureWork]:
-        """One piece of work for each pool; a run may name several of its sub-pools."""
+        """Returns one piece of work for each pool; a run may name several of its sub-pools."""
         by_pool: dict[str, ErasureWork] = {}
         for work in all_work:
             before = by_pool.setdefault(
@@ -243,7 +245,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return list(by_pool.values())
 
     def run(self, lake: Lake, work: ErasureWork, open_workers: OpenWorkers) -> ErasuresResult:
-        """Begins the new erasures of a pool, and continues all."""
+        """Begins the new erasures of a pool, and continues these and the pending ones."""
         ids = begin_handed_out(lake, work)
         with open_workers(lake.context, f"lake erasure {work.pool}") as workers:
             done = erase_pending(
@@ -267,7 +269,8 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         )
 
     def failures(self, handed: Found[ErasureWork], results: Sequence[ErasuresResult]) -> list[str]:
-        """Pools that failed, holders of pending erasures, and deferred pools that have a pending one."""
+        """Returns a line for each pool that failed, each holder that keeps an erasure pending, and each deferred
+        pool that has a pending erasure."""
         erasures = [one for result in results for one in result.erasures if one.status == PENDING]
         return [
             *super().failures(handed, results),

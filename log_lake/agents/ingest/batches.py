@@ -40,7 +40,7 @@ Refused = tuple[SourceFile, str]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of a batch."""
+    """What came of a batch: what was loaded, and which files were refused."""
 
     result: LoadResult
     refused: tuple[Refused, ...] = ()
@@ -194,7 +194,7 @@ def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[Written
 
 
 def summed_results(results: Sequence[LoadResult]) -> LoadResult:
-    """One result of several transactions: the version of the last one, and the sums over the new ones.
+    """Returns one result for several transactions: the version of the last one, and the sums over the new ones.
 
     It is `repeated` if all of them were committed before.
     """

@@ -40,7 +40,8 @@ parked files again."""
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was refused, with its size and etag at that time; `time` is in seconds since 1970."""
+    """A file that was refused, with the size and etag that it had then; `time` is when it was refused, in seconds
+    since 1970."""
 
     file: str
     size: int
@@ -51,12 +52,13 @@ class Parked(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
     def holds(self, file: SourceFile, settings: str) -> bool:
-        """Whether the agent would read the same file with the same settings again."""
+        """Whether the file and the settings are still those with which it was refused, so that the agent
+        skips it."""
         return (self.file, self.size, self.etag, self.settings) == (file.uri, file.size, file.etag, settings)
 
 
 def reading_digest(settings: Mapping[str, str]) -> str:
-    """A digest of the settings that decide how a file is read."""
+    """Returns a digest of the settings that decide how a file is read."""
     deciding = sorted((name, text) for name, text in settings.items() if not name.startswith(NOT_FOR_READING))
     return hashlib.sha256(msgspec.msgpack.encode(deciding)).hexdigest()[:32]
 
@@ -78,7 +80,8 @@ def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MA
 
 
 def parked_files(pool: Pool, *, branch: str = MAIN) -> list[Parked]:
-    """The parked files of a branch, by name.  One listing, and a read for each.  Raises Unavailable."""
+    """Returns the parked files of a branch, by name, with one listing and a read for each file.  Raises
+    Unavailable."""
     notes = []
     for name, *_ in list(pool.store.list(naming.parked_folder(pool.config.id))):
         parked = _read(pool.store, name)
@@ -99,7 +102,7 @@ def _read(store: Store, name: str) -> Parked | None:
 
 
 def still_parked(parked: Iterable[Parked], files: Iterable[SourceFile], settings: str) -> list[Parked]:
-    """The parked files that still exist and would be read in the same way; pure."""
+    """Returns the parked files that still exist and would be read in the same way; pure."""
     there = {file.uri: file for file in files}
     return [one for one in parked if one.file in there and one.holds(there[one.file], settings)]
 

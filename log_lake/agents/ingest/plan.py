@@ -24,23 +24,23 @@ from log_lake.loading.source_files import SourceFile
 
 @dataclass(frozen=True)
 class IngestBatch:
-    """Files to commit together."""
+    """The files that one transaction commits."""
 
     files: tuple[SourceFile, ...]
 
     @property
     def size(self) -> int:
-        """Bytes of its files."""
+        """The bytes of its files together."""
         return sum(f.size for f in self.files)
 
     def token(self, branch: str) -> str:
-        """The token under which the batch is committed once."""
+        """Returns the token by which the batch is committed only once, made from its files."""
         digest = hashlib.sha256(msgspec.msgpack.encode([(f.uri, f.size, f.etag) for f in self.files]))
         return f"ingest:{branch}:{digest.hexdigest()[:32]}"
 
 
 def plan_batches(files: Iterable[SourceFile], policy: BatchPolicy, *, now: float) -> list[IngestBatch]:
-    """Batches of files that are not ingested yet, without the files that must still wait."""
+    """Returns batches of the files that are not ingested yet; files that must still wait are left out."""
     batches: list[IngestBatch] = []
     gathered: list[SourceFile] = []
     size = 0
@@ -63,7 +63,7 @@ def _may_go(files: list[SourceFile], size: int, policy: BatchPolicy, now: float)
 
 @dataclass(frozen=True)
 class FilePart:
-    """A file, or its row groups from `first` to before `last`; `size` in bytes."""
+    """A file, or its row groups from `first` (inclusive) to `last` (exclusive); `size` is in bytes."""
 
     file: str
     size: int
@@ -72,19 +72,20 @@ class FilePart:
 
 @dataclass(frozen=True)
 class Unit:
-    """The work of one task; `number` orders the units by arrival."""
+    """The files and parts of files that one task reads; `number` orders the units by arrival."""
 
     number: int
     parts: tuple[FilePart, ...]
 
     @property
     def size(self) -> int:
-        """Bytes of its parts."""
+        """The bytes of its parts together."""
         return sum(p.size for p in self.parts)
 
 
 def plan_units(parts: Sequence[FilePart], *, parallelism: int, smallest: int) -> list[Unit]:
-    """At most `parallelism` units of about equal size, each of neighbouring parts."""
+    """Divides the parts into at most `parallelism` units of about equal size, each of neighbouring parts.  No unit
+    is made smaller than `smallest` bytes to get more of them."""
     left = sum(p.size for p in parts)
     units: list[Unit] = []
     gathered: list[FilePart] = []
@@ -105,7 +106,8 @@ def plan_units(parts: Sequence[FilePart], *, parallelism: int, smallest: int) ->
 
 
 def split_row_groups(file: str, sizes: Sequence[int], *, target: int) -> list[FilePart]:
-    """Parts of about `target` bytes of a Parquet file, cut between its row groups, which have these sizes."""
+    """Cuts a Parquet file between its row groups, and returns parts of about `target` bytes.  `sizes` are the
+    bytes of its row groups."""
     parts: list[FilePart] = []
     first = size = 0
     for number, group in enumerate(sizes):

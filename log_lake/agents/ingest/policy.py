@@ -40,7 +40,8 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """When a batch is full (files, bytes), and how many seconds a batch that is not full may wait."""
+    """When a batch of files is full (by number, by bytes), and how many seconds a batch that is not full may
+    wait."""
 
     max_files: int
     max_bytes: int
@@ -48,7 +49,8 @@ class BatchPolicy:
 
 
 def policy_of(settings: Settings, *, wait: bool = True) -> BatchPolicy:
-    """The policy from the settings `ingest.batch_*`; without `wait`, no batch waits to fill."""
+    """Returns the policy that the settings `ingest.batch_*` describe; without `wait`, no batch waits to
+    fill."""
     return BatchPolicy(
         max_files=settings["ingest.batch_files"],
         max_bytes=settings["ingest.batch_bytes"],

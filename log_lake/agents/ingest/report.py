@@ -25,7 +25,7 @@ MAX_PARKED = 100
 def plan_lines(
     pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, IngestBatch], policy: BatchPolicy
 ) -> Iterator[str]:
-    """The decision for a pool, in lines: its batches with their tokens, then the files that wait for a batch
+    """Yields the decision for a pool as lines: its batches with their tokens, then the files that wait for a batch
     to fill."""
     size = sum(batch.size for batch in batches.values())
     gathered = sum(len(batch.files) for batch in batches.values())
@@ -46,7 +46,7 @@ def plan_lines(
 
 
 def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
-    """The skipped files, and what to do about them."""
+    """Returns words that name the files that the agent skips, and say what to do about them."""
     files = "1 file is" if len(parked) == 1 else f"{len(parked):,} files are"
     until = "it changes or is released" if len(parked) == 1 else "they change or are released"
     names = listed([without_secrets(one.file) for one in parked])
@@ -54,7 +54,7 @@ def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
 
 
 def changed_text(pool_name: str, changed: Sequence[SourceFile]) -> str:
-    """Which files changed after they were ingested, and what to do."""
+    """Returns words that name the files that changed after they were ingested, and say what to do."""
     files = counted(len(changed), "file was", "files were")
     return (
         f"{pool_name}: {files} ingested before and changed since: all records are loaded again, beside those of "
@@ -97,8 +97,8 @@ class _OfBatch(Result):
 
 @dataclass(frozen=True)
 class IngestResult(LoadResult, _OfBatch):
-    """The result of a batch: the load, the first `parked` files with their reasons, and the number of parked
-    files."""
+    """What came of a batch: the load, the first `parked` files with their reasons, and how many files were
+    parked."""
 
     parked: tuple[tuple[str, str], ...] = ()
     parked_files: int = 0
@@ -109,13 +109,13 @@ class IngestResult(LoadResult, _OfBatch):
 
 
 def batch_line(result: IngestResult) -> str:
-    """The result of a batch, in words."""
+    """Returns a line that says what came of a batch."""
     parked = f"; parked {counted(result.parked_files, 'file')}" if result.parked else ""
     return load_line(result.pool, result) + parked
 
 
 def parked_lines(result: IngestResult) -> Iterator[str]:
-    """The files that a run parked, a line each."""
+    """Yields a line for each file that the run parked."""
     for file, why in result.parked:
         yield f"{result.pool}: parked {file}: {why}"
     if more := result.parked_files - len(result.parked):

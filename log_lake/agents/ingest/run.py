@@ -73,14 +73,15 @@ class IngestWork(Work, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class IngestLook(PoolLook[IngestWork]):
-    """What the agent found in a pool's source, the parked files, and the partitions of topics that are not read."""
+    """What the agent found in a pool's source: the batches that are due, the parked files, and the partitions of
+    topics that are not read."""
 
     parked: Sequence[Parked] = ()
     faults: Sequence[str] = ()
 
 
 class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
-    """The agent for pools with `ingest.source`."""
+    """The agent for pools whose setting `ingest.source` names files or topics."""
 
     work, result = IngestWork, IngestResult
     nothing = "no batch is due"
@@ -93,7 +94,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
     skips_gone = False
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """The names of the pools with `ingest.source`."""
+        """Returns the names of the pools with `ingest.source`."""
         return pools_that_ingest(lake, asked.pools)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
@@ -101,7 +102,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return [name for name in names if name in run.configs]
 
     def look(self, run: AgentRun, name: str) -> IngestLook:
-        """The batches that are due."""
+        """Returns the batches of the pool that are due."""
         asked, access = run.asked, address_of(run.lake.store)
         config = run.configs.get(name)
         if config is not None and has_topics(Settings(config.settings)):
@@ -155,7 +156,8 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         work: Sequence[IngestWork],
         handed: Found[IngestWork],
     ) -> Found[IngestWork]:
-        """Adds, as deferred, the parked files and the files that wait too long because of the limit."""
+        """Adds the parked files, and the files that wait too long because of the run's limit, to what is
+        deferred."""
         tokens = {one.token for one in handed.work}
         late = summed_lags(one for one in work if one.token not in tokens)
         parked = {
@@ -209,7 +211,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return batch_line(result)
 
     def lags(self, all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, str]:
-        """The pools whose files wait for too long."""
+        """Returns the pools whose files wait for too long, each with a line about it."""
         return {name: str(lag) for name, lag in _lags_left(all_work, results).items()}
 
     def totals(self, handed: Found[IngestWork], results: Sequence[IngestResult]) -> dict[str, int]:
@@ -219,7 +221,8 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return super().totals(handed, results) | {"parked": parked, "late": late}
 
     def failures(self, handed: Found[IngestWork], results: Sequence[IngestResult]) -> list[str]:
-        """Failed batches and pools, and the files that this run parked; later runs only mention these."""
+        """Returns a line for each batch and pool that failed, and for the files that this run parked.  Later runs
+        only mention these files in their logs."""
         return [
             *missing(handed.work, results, by="token"),
             *(line for result in results for line in parked_lines(result)),
@@ -252,7 +255,7 @@ def _look_at_topics(run: AgentRun, config: PoolConfig) -> IngestLook:
 
 
 def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, IngestLag]:
-    """By pool: the agent's lag if this work is not done; pools without a lag are left out."""
+    """Returns, by pool, how far the agent lags if this work is not done; pools without a lag are left out."""
     lags: dict[str, IngestLag] = {}
     for work in all_work:
         if work.late:

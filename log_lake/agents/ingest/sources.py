@@ -41,7 +41,7 @@ class SourceFiles:
 
 
 def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
-    """The files at a pool's `ingest.source`, without empty files; `access` is the address of the lake.
+    """Returns the files at a pool's `ingest.source`, without empty files; `access` is the address of the lake.
 
     Raises NotFound, InvalidInput, Unavailable.
     """
@@ -56,18 +56,20 @@ def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:
-    """A digest of the names, sizes and etags of the files."""
+    """Returns a digest of the names, sizes and etags of the files, which changes if one of the files does."""
     named = [(file.uri, file.size, file.etag) for file in files]
     return hashlib.sha256(msgspec.msgpack.encode(named)).hexdigest()[:32]
 
 
 def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
-    """The source files of a pool, divided by `sort_out`.  Raises what `files_there` raises, and Corrupt."""
+    """Lists the source files of a pool, and divides them as `sort_out` does.  Raises what `files_there` raises,
+    and Corrupt."""
     return sort_out(pool, files_there(pool.settings, access=address_of(pool.store)), branch=branch)
 
 
 def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> SourceFiles:
-    """Divides the existing files into those to ingest, because they are new or changed, and the parked ones."""
+    """Divides the files in `there` into those to ingest, because they are new or changed, and the parked
+    ones."""
     state = pool.at(branch).state
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
@@ -83,7 +85,7 @@ def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> 
 
 
 def pools_that_ingest(lake: Lake, only: Sequence[str] = ()) -> list[str]:
-    """The names of the pools with `ingest.source`; if `only` names pools, only these count.
+    """Returns the names of the pools with `ingest.source`; if `only` names pools, it returns only these.
 
     Raises NotFound, InvalidInput.
     """

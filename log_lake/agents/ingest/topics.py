@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TopicsLook:
-    """What the topics of a pool have that the pool has not read.  `seen`: a digest of their offsets.  `faults`:
-    why some partitions are not read."""
+    """What the topics of a pool have that the pool has not read.  `seen`: a digest of the newest offsets of the
+    topics. `faults`: why some partitions are not read."""
 
     topics: tuple[str, ...]
     plan: ReadPlan
@@ -51,7 +51,7 @@ class TopicsLook:
 
 
 def has_topics(settings: Settings) -> bool:
-    """Whether the source of a pool is topics."""
+    """Whether the pool's source is topics of Kafka instead of files."""
     return is_kafka(settings["ingest.source"])
 
 
@@ -92,7 +92,8 @@ def load_from_topics(lake: Lake, pool: Pool) -> LoadResult:
 
 
 def faults_text(faults: Sequence[str]) -> str:
-    """The partitions that a run does not read: the first ones, and how many more."""
+    """Returns words for the partitions that a run does not read: the first ones, and how many more there
+    are."""
     most = 3
     more = f"; and {counted(len(faults) - most, 'more partition')}" if len(faults) > most else ""
     return "; ".join(faults[:most]) + more

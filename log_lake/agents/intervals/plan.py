@@ -32,8 +32,8 @@ def check_asked(asked: Request, names: Sequence[str]) -> None:
 
 
 def path_of(pattern: str, begin: dt.datetime) -> str:
-    """The path of the files of the interval that begins at that time: the pattern with `%Y`, `%m`, `%d`, `%H`,
-    ... filled in.
+    """Returns the path of the files of the interval that begins at that time: the pattern with `%Y`, `%m`, `%d`,
+    `%H`, ... filled in.
 
     The day and the hour are those in the zone of `begin`: a day in Tokyo begins on the day before in UTC.
     Raises InvalidInput if the pattern names no time, because every interval would load the same files.

@@ -1,4 +1,4 @@
-"""Where the files of intervals are: settings of a pool as one value."""
+"""Where the files of intervals are: the settings `intervals.*` of a pool as one value."""
 
 from __future__ import annotations
 

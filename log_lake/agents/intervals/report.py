@@ -20,7 +20,8 @@ class _OfInterval(Result):
 
 @dataclass(frozen=True)
 class IntervalsResult(LoadResult, _OfInterval):
-    """The result for an interval of a pool, named by its begin; "" for files that a person named."""
+    """What came of one interval of a pool; `begin` names the interval, and is "" for files that a person
+    named."""
 
     @property
     def wrote(self) -> Written:
@@ -30,7 +31,7 @@ class IntervalsResult(LoadResult, _OfInterval):
 def plan_line(
     pool_name: str, files: Sequence[SourceFile], *, begin: dt.datetime | None, end: dt.datetime | None
 ) -> str:
-    """The decision for a pool, in a line."""
+    """Returns a line that says which files a run will load into a pool, and for which interval."""
     what = f"{counted(len(files), 'file')}, {human_size(sum(f.size for f in files))}"
     if not (begin and end):
         return f"{pool_name}: append {what}, as the run asks"
@@ -38,7 +39,8 @@ def plan_line(
 
 
 def interval_line(result: IntervalsResult) -> str:
-    """The result for an interval of a pool, or for files that a person named."""
+    """Returns a line that says what was loaded into an interval of a pool, or from the files that a person
+    named."""
     if result.version is None and result.begin:
         return f"{result.pool}: no files for {result.begin}: nothing changed"
     if result.begin and not (result.objects or result.repeated or result.removed):

@@ -32,10 +32,10 @@ log = logging.getLogger(__name__)
 
 
 def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Address) -> list[SourceFile]:
-    """The files of the interval that begins at that time; `access` is the address of the lake.
+    """Returns the files of the interval that begins at that time; `access` is the address of the lake.
 
-    Raises NotFound if there is no file, unless the pool allows intervals without files.  Otherwise a folder that
-    is late, or misspelt, would empty the interval.
+    Raises NotFound if there is no file, unless the pool allows intervals without files.  Without this error, a
+    folder that is late or misspelt would empty the interval.
     """
     path = path_of(policy.source, begin)
     try:
@@ -72,19 +72,20 @@ class IntervalsWork(Work, frozen=True, kw_only=True):
 
     @property
     def replaces(self) -> bool:
-        """Whether the work has an interval."""
+        """Whether the work replaces an interval, and does not append files."""
         return bool(self.begin)
 
     @property
     def interval(self) -> tuple[dt.datetime, dt.datetime] | None:
-        """The begin and the end of the interval; None if the run appends files."""
+        """When the interval begins and ends; None if the run appends files."""
         if not self.begin:
             return None
         return dt.datetime.fromisoformat(self.begin), dt.datetime.fromisoformat(self.end)
 
 
 class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
-    """The agent for pools with `intervals.source`; `begin` and `end` of the request are the run's interval."""
+    """The agent for pools with `intervals.source`; the request's `begin` and `end` are the interval that the run
+    replaces."""
 
     work, result = IntervalsWork, IntervalsResult
     nothing = "no pool has intervals.source"
@@ -94,7 +95,7 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
     skips_gone = False
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """The names of the pools with `intervals.source`."""
+        """Returns the names of the pools with `intervals.source`."""
         return pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
@@ -102,7 +103,7 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         check_asked(asked, names)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[IntervalsWork]:
-        """The files of the interval, or those that the run names."""
+        """Returns the files of the interval, or those that the run names, as work."""
         asked, access = run.asked, address_of(run.lake.store)
         if asked.begin is None:
             files = find_files(list(asked.files), access=access)
@@ -112,7 +113,8 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return PoolLook(lines=[line], work=[_work(asked, name, files)])
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> IntervalsWork:
-        """The interval without files.  Raises the error if the run has no other pool."""
+        """Returns the work for the interval without its files.  Raises the error if the run has no other
+        pool."""
         if asked.begin is None:
             raise error
         return _work(asked, name, None)

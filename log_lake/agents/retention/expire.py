@@ -38,8 +38,8 @@ MAX_REMOVED = 10_000
 
 @dataclass(frozen=True)
 class ExpireResult:
-    """What expired: references, their records and bytes; and whether records were also deleted by the time in a
-    field.
+    """What expired from a branch: references, their records and bytes; and whether records were also deleted by
+    the time in a field.
 
     `version` is that of the last transaction, None if nothing expired.
     """
@@ -54,7 +54,8 @@ class ExpireResult:
 
 
 def plan(pool: Pool, *, branch: str = MAIN, ahead: float = 0.0) -> ExpirePlan:
-    """What expires `ahead` seconds from now, by the clock of the store, if nothing is written until then.
+    """Returns what will expire within `ahead` seconds from now, by the clock of the store, if nothing is written
+    until then.
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
@@ -91,10 +92,10 @@ def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
 
 
 def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
-    """Removes what expires now.
+    """Removes from a branch what expires now.
 
     Raises NotFound, Conflict (the branch keeps changing), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
-    then run it again.
+    after any of these, run it again.
     """
     return expire_and_look(pool, branch=branch)[0]
 

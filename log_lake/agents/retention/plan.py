@@ -40,7 +40,7 @@ NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL ty
 
 @dataclass(frozen=True)
 class Expired:
-    """A reference to remove, and the setting that makes it expire."""
+    """A reference to remove from a branch, and the setting that makes it expire."""
 
     reference: Reference
     why: str
@@ -66,22 +66,22 @@ class ExpirePlan:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing expires."""
+        """Whether nothing is to be removed or hidden."""
         return not self.removed and self.tombstone is None
 
     @property
     def records(self) -> int:
-        """Records of the removed references."""
+        """How many records the removed references hold."""
         return sum(e.reference.records for e in self.removed)
 
     @property
     def size(self) -> int:
-        """Bytes of the removed references."""
+        """How many bytes the removed references take."""
         return sum(e.reference.size for e in self.removed)
 
     @property
     def why(self) -> dict[str, int]:
-        """The number of removed references, by setting."""
+        """How many references each setting removes."""
         return dict(Counter(e.why for e in self.removed))
 
 

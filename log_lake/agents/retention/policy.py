@@ -1,4 +1,4 @@
-"""What a pool keeps: its settings `expire.*`, and these as one value."""
+"""What a pool keeps: its settings `expire.*`, and the policy that they describe."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ FITS = Together(frozenset({*SETTINGS, "history.keep"}), _check_expire)
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """What expires; None means no such limit.
+    """The limits after which records expire; None means no such limit.
 
     `age` is in seconds, from the time in the field `by`, or from the load if `by` is empty.  If the newest
     loads together have `records`, or `size` bytes, older loads expire.
@@ -84,12 +84,12 @@ class RetentionPolicy:
 
     @property
     def expires(self) -> bool:
-        """Whether anything ever expires."""
+        """Whether the policy has a limit, so that records can expire."""
         return self.age is not None or self.records is not None or self.size is not None
 
 
 def policy_of(settings: Settings) -> RetentionPolicy:
-    """The policy from the settings `expire.*`."""
+    """Returns the policy that the settings `expire.*` describe."""
     return RetentionPolicy(
         settings["expire.age"], settings["expire.by"], settings["expire.records"], settings["expire.bytes"]
     )

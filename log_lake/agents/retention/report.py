@@ -43,7 +43,7 @@ class RetentionResult(Result, Gain):
 
 
 def plan_line(pool_name: str, work: ExpirePlan) -> str:
-    """What expires, in a line."""
+    """Returns a line that says what expires."""
     stays = "".join(f"; {counted(count, 'object')} must stay: {why}" for why, count in work.stays.items())
     if work.idle:
         return f"{pool_name}: nothing expires{stays}"
@@ -60,7 +60,7 @@ def plan_line(pool_name: str, work: ExpirePlan) -> str:
 
 
 def expire_line(done: ExpireResult) -> str:
-    """What expired, in a line."""
+    """Returns a line that says what expired."""
     if done.version is None:
         return f"{done.pool}: nothing expired"
     line = f"{done.pool}: version {done.version:,} removed {_objects(done.objects)}, "
@@ -69,7 +69,7 @@ def expire_line(done: ExpireResult) -> str:
 
 
 def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
-    """The work in a pool, a line for each step."""
+    """Yields a line for each step of the work in a pool."""
     if not work.expiry.idle or work.expiry.stays:
         yield plan_line(pool_name, work.expiry)
     if work.unfinished:
@@ -98,12 +98,12 @@ def transactions_line(name: str, over: Cleaned) -> str:
 
 
 def pool_line(result: RetentionResult) -> str:
-    """What was done in a pool, in a line."""
+    """Returns a line that says what was done in a pool."""
     return f"{result.pool}: {work_line(vars(result))}"
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was done, in words, from the figures of one pool or of all."""
+    """Returns words for what was expired and deleted, from the figures of one pool or of all pools."""
     steps = [
         f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
         if done["expired"]

@@ -74,7 +74,8 @@ TRANSACTIONS = "transactions over pools"
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
-    """The work in a pool.  If nothing was ever removed there, this costs a look at the journal and two listings.
+    """Returns the work in a pool.  If nothing was ever removed there, this costs a look at the journal and two
+    listings.
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
@@ -155,8 +156,8 @@ def retain(
 ) -> RetentionResult:
     """Does all steps of the work in a pool.
 
-    Raises NotFound, Conflict (the pool keeps changing), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
-    finished steps stay, and the next run continues.
+    Raises NotFound, Conflict (the pool keeps changing), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+    Finished steps stay, and the next run continues.
     """
     pool = lake.pool(pool_name)
     expired, before = expiry.expire_and_look(pool, branch=branch)
@@ -201,7 +202,7 @@ def _gain(before: Revision, after: PoolState, branch: str) -> Gain:
 def retain_dropped(lake: Lake) -> RetentionResult:
     """Deletes the dropped pools that nothing keeps any more.
 
-    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    Raises Corrupt, OutcomeUnknown, Unavailable; after any of these, run it again.
     """
     deleted = delete_dropped(lake, plan_dropped(lake))
     vacuumed, freed = sum(one.objects for one in deleted), sum(one.size for one in deleted)
@@ -214,7 +215,7 @@ def end_transactions(lake: Lake) -> RetentionResult:
     """Ends the transactions over several pools that have been open for too long, and deletes the decisions that no
     journal needs.
 
-    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    Raises Corrupt, OutcomeUnknown, Unavailable; after any of these, run it again.
     """
     done = clean(lake)
     result = replace(_nothing(TRANSACTIONS), ended=len(done.ended), forgotten=len(done.forgotten))
@@ -241,7 +242,7 @@ def _nothing(name: str) -> RetentionResult:
 
 
 class RetentionWork(Work, frozen=True, kw_only=True):
-    """A pool with work; `says` is the plan, in lines."""
+    """A pool in which something expires or is to be deleted; `says` is the plan, in lines."""
 
     says: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
@@ -265,7 +266,7 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
     )
 
     def look(self, run: AgentRun, name: str) -> PoolLook[RetentionWork]:
-        """What expires in a pool, and which objects are to be deleted."""
+        """Returns what expires in a pool, and which objects are to be deleted, as work."""
         pool = run.lake.pool(name)
         planned = _plan(run.lake, pool, branch=run.asked.branch, now=run.lake.context.now())
         lines = tuple(retention_lines(name, planned))
@@ -274,7 +275,7 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
         return PoolLook(lines=lines, work=work, rests=rests, until=planned.until)
 
     def beside(self, run: AgentRun) -> Sequence[RetentionWork]:
-        """The work on dropped pools and on transactions over pools, in a run for all pools."""
+        """Returns the work on dropped pools and on transactions over pools; only in a run for all pools."""
         if run.asked.pools:
             return ()
         dropped = [p.name for p in plan_dropped(run.lake) if p.held is None]

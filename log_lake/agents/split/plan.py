@@ -45,7 +45,7 @@ class RangesPlan:
 
     @property
     def has_work(self) -> bool:
-        """Whether something is to be done."""
+        """Whether a range is to be split, or split points are to be removed."""
         return bool(self.splits or self.joins)
 
 
@@ -85,7 +85,8 @@ def cuts_of(samples: Sequence[WeightedSample], key_range: KeyRange) -> tuple[byt
     """Returns the keys at which to split a range; empty if it has at most one full range, or if its keys cannot be
     divided.
 
-    `samples` are of the range's references, and their weights are in full ranges.
+    `samples` are keys of the range's references, each with a weight: the share of a full range for which it
+    stands.
     """
     total = _weight(samples, key_range)
     if total <= FULL:

@@ -1,4 +1,4 @@
-"""The settings `range.*` of a pool, and these as a policy."""
+"""The settings `range.*` of a pool, and the policy that they describe."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class RangePolicy:
-    """The limits of a range: bytes and records; 0 means no limit."""
+    """How large a range of keys may be, in bytes and in records; 0 means no limit."""
 
     size: int
     records: int
 
     @property
     def is_off(self) -> bool:
-        """Whether ranges may be of any size."""
+        """Whether ranges may have any size."""
         return not self.size and not self.records
 
     def part(self, reference: Reference) -> float:
@@ -50,5 +50,5 @@ class RangePolicy:
 
 
 def policy_of(settings: Settings) -> RangePolicy:
-    """The policy from a pool's settings `range.*`."""
+    """Returns the policy that a pool's settings `range.*` describe."""
     return RangePolicy(size=settings["range.bytes"], records=settings["range.records"])

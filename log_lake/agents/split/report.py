@@ -26,7 +26,8 @@ class RangesResult(Result):
 
 
 def plan_line(pool_name: str, plan: RangesPlan, policy: RangePolicy, *, ranges: int) -> str:
-    """Returns the plan, in a line; `ranges` is how many ranges the pool has now."""
+    """Returns a line that says which ranges are split and joined; `ranges` is how many ranges the pool has
+    now."""
     has = counted(ranges, "range")
     if policy.is_off:
         return f"{pool_name}: range.bytes and range.records are 0; {has}"
@@ -40,10 +41,10 @@ def plan_line(pool_name: str, plan: RangesPlan, policy: RangePolicy, *, ranges: 
 
 
 def pool_line(done: RangesResult) -> str:
-    """The result for a pool, in a line."""
+    """Returns a line that says what was done in a pool."""
     return f"{done.pool}: {work_line(vars(done))}; {counted(done.ranges, 'range')} now"
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was split and joined, in words, from the figures of one pool or of all."""
+    """Returns words for what was split and joined, from the figures of one pool or of all pools."""
     return f"added {counted(done['added'], 'split point')}, removed {done['removed']:,}"

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def plan_view(view: View) -> RangesPlan:
-    """What to split and to join in a view of the pool."""
+    """Returns which ranges of the pool to split and to join, by what the view shows."""
     return plan_ranges(view.references, view.points, policy_of(view.settings))
 
 
@@ -74,7 +74,7 @@ class SplitAgent(Agent[Work, RangesResult]):
     sums = ("added", "removed", "ranges")
 
     def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
-        """The ranges that the state alone shows to be too large or too small."""
+        """Returns the ranges that the state alone shows to be too large or too small, as work."""
         pool = run.lake.pool(name)
         view = pool.at_branch(MAIN)
         plan = plan_view(view)

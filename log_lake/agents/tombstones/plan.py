@@ -60,7 +60,8 @@ class ApplyPlan:
 
 
 def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
-    """The work on a branch's tombstones.  It also removes references whose records have all aged off."""
+    """Returns what is to be done about a branch's tombstones.  It also removes references whose records have all
+    aged off."""
     state, rule = revision.state, revision.rule
     ordered = sorted(revision.held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
@@ -96,8 +97,8 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
 
 
 def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) -> list[CompactionJob]:
-    """Jobs for references that are covered completely, and for each of the `dirty` ones, which hold deleted
-    records."""
+    """Returns jobs for the references that deletes cover completely, and for each of the `dirty` references, which
+    hold deleted records."""
     jobs = []
 
     def kind(reference: Reference) -> tuple[str, bool]:  # a job holds references of one sub-pool and one side
@@ -125,7 +126,7 @@ class CoverSearch:
 
 
 def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[CoverSearch]:
-    """A search for each reference; references may belong to sub-pools."""
+    """Yields a search for each reference; references may belong to sub-pools."""
     of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
     covering = {name: Covering(of.tombstones, of.state.schema) for name, of in of_sub_pools.items()}
     for reference in references:

@@ -18,10 +18,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class TombstonesPolicy:
-    """When a tombstone is due, by the time at which it was written, in microseconds since 1970.
+    """Which tombstones are due, by the time at which they were written, in microseconds since 1970.
 
-    Tombstones that were written up to `due` are applied; None: all, even if their writer's clock was ahead.  A
-    tombstone of a replace is kept until it was written up to `forget`; then it may be retired.
+    Tombstones that were written up to `due` are applied; None: all, even if their writer's clock was ahead.
+    The tombstone of a replace may be retired only if it was written up to `forget`.
     """
 
     due: int | None
@@ -29,7 +29,8 @@ class TombstonesPolicy:
 
 
 def policy_of(settings: Settings, *, now: float, at_once: bool = False) -> TombstonesPolicy:
-    """The policy at a time, in seconds since 1970; `at_once`: every tombstone is due, whatever its age."""
+    """Returns the policy at the time `now`, in seconds since 1970; `at_once`: every tombstone is due, whatever its
+    age."""
     return TombstonesPolicy(
         due=None if at_once else int((now - settings["tombstones.apply"]) * 1_000_000),
         forget=int((now - settings["tombstones.remember"]) * 1_000_000),

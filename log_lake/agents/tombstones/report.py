@@ -15,7 +15,8 @@ from log_lake.compaction.gain import Gain
 
 @dataclass(frozen=True)
 class ApplyResult(Result, Gain):
-    """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
+    """What the agent did in a pool: how many references it handled, how many bytes it rewrote, and how many
+    tombstones it retired and left.
 
     `covered`: the number of references that the remaining tombstones may still cover.  `version`: the newest
     version that it committed, None if it committed nothing.
@@ -37,7 +38,7 @@ class ApplyResult(Result, Gain):
 
 
 def plan_line(pool_name: str, work: ApplyPlan) -> str:
-    """The due work, in a line."""
+    """Returns a line that says what is due in a pool."""
     if work.idle:
         return f"{pool_name}: no deletes to apply; {work.remaining:,} left"
     steps = [
@@ -52,14 +53,16 @@ def plan_line(pool_name: str, work: ApplyPlan) -> str:
 
 
 def search_line(pool_name: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
-    """The result of a search, in a line: `dirty` references hold deleted records."""
+    """Returns a line that says what a search found: `dirty` references hold deleted records, `clean` ones do
+    not."""
     size = human_size(sum(r.size for r in dirty))
     rewrite = f"{counted(len(dirty), 'object')}, {size}, to rewrite" if dirty else "none to rewrite"
     return f"{pool_name}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
 
 
 def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> str:
-    """What was done in a pool, in a line; `remember` is how long a replace is remembered."""
+    """Returns a line that says what was done in a pool; `remember` is how long the tombstone of a replace is
+    kept."""
     if not (result.searched or result.rewritten or result.retired or result.left):
         return f"{result.pool}: no deletes to apply"
     if not result.left:
@@ -73,7 +76,7 @@ def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> 
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was done, in words, from the figures of one pool or of all."""
+    """Returns words for what was rewritten and retired, from the figures of one pool or of all pools."""
     work = f"searched {counted(done['searched'], 'object')}, rewrote {done['rewritten']:,}"
     if done["rewritten"]:
         work += f" ({human_size(done['size_in'])} -> {human_size(done['size_out'])})"

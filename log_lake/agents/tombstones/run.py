@@ -41,7 +41,7 @@ SEARCHES = 64
 
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
-    """The work that is due.  Raises Unavailable, Corrupt."""
+    """Returns the work on a branch that is due at `now`.  Raises Unavailable, Corrupt."""
     return plan_apply(branch.revision(now=now), policy_of(branch.settings, now=now, at_once=at_once))
 
 
@@ -123,8 +123,8 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
 
 
 def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
-    """Retires the tombstones that can cover nothing any more.  Returns how many, and the version that did so (None
-    if there were none)."""
+    """Retires the tombstones that can cover nothing any more.  Returns how many, and the version that retired them
+    (None if there were no such tombstones)."""
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
@@ -146,7 +146,7 @@ def _commit(
 
 
 class TombstonesWork(Work, frozen=True, kw_only=True):
-    """A pool with deletes to apply; `at_once`: all of them, whatever their age."""
+    """A pool whose deletes are to be applied; `at_once`: all deletes, whatever their age."""
 
     at_once: bool = False
 
@@ -162,7 +162,7 @@ class TombstonesAgent(Agent[TombstonesWork, ApplyResult]):
     sums = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
 
     def look(self, run: AgentRun, name: str) -> PoolLook[TombstonesWork]:
-        """The deletes that are due."""
+        """Returns the deletes of the pool that are due, as work."""
         branch = run.lake.pool(name).branch(run.asked.branch)
         at_once = run.asked.at_once
         due = plan(branch, now=run.lake.context.now(), at_once=at_once)
@@ -175,7 +175,7 @@ class TombstonesAgent(Agent[TombstonesWork, ApplyResult]):
         )
 
     def run(self, lake: Lake, work: TombstonesWork, open_workers: OpenWorkers) -> ApplyResult:
-        """Does the work that is due now."""
+        """Applies the deletes of a pool that are due now."""
         branch = lake.pool(work.pool).branch(work.branch)
         now, at_once = branch.context.now(), work.at_once
         due = plan(branch, now=now, at_once=at_once)
