@@ -51,7 +51,8 @@ Placed = Sequence[tuple[TablePart, Pool]]
 
 
 def job_request(root: str, files: Sequence[str]) -> ReferenceFollowupJobRequest:
-    """The job of a chain; its name is the same whatever the order of the files."""
+    """Returns the request for the job that loads a chain; the job's name is the same whatever the order of the
+    files."""
 
     def place(file: str) -> tuple[bool, str]:
         name = os.path.basename(file)
@@ -62,8 +63,8 @@ def job_request(root: str, files: Sequence[str]) -> ReferenceFollowupJobRequest:
 
 
 def files_of(table: str, files: Sequence[str]) -> tuple[str, ...]:
-    """Returns the files of one table, those written earlier first.  So if records have the same key, the last one
-    is the newest."""
+    """Returns the files of one table, those written earlier first.  So if several records have the same key, the
+    record that was written last becomes the newest."""
     own = [file for file in files if ParsedLoadJobFileName.parse(os.path.basename(file)).table_name == table]
     return tuple(sorted(own, key=lambda file: (os.stat(file).st_mtime_ns, file)))
 
@@ -76,7 +77,8 @@ def check_pool(table: PipelineTable, pool: Pool, *, has_nested: bool) -> None:
 
 @dataclass(frozen=True)
 class ChainLoad:
-    """The load of a chain; `parts` has the root table first.  `token` and `message` are those of all its writes."""
+    """What the load of one chain needs.  `parts` are its tables, the root table first.  `token` and `message` are
+    used for the writes of all tables."""
 
     parts: Sequence[TablePart]
     token: str
@@ -114,15 +116,16 @@ class ChainLoad:
 
 
 class LoadsChains(Protocol):
-    """The client that dlt gives to a job."""
+    """A client of the lake that dlt gives to a job, which loads a chain by it."""
 
     def load_chain(self, load_id: str, job: ParsedLoadJobFileName, files: Sequence[str]) -> None:
-        """Loads the files of a chain."""
+        """Loads the files of a chain into the pools of its tables."""
         ...
 
 
 class FileJob(RunnableLoadJob, HasFollowupJobs):
-    """The job of one file.  It does nothing: when all files of a chain are there, the chain's job loads them."""
+    """The job of one file.  It does nothing: when all files of a chain are there, the chain's job (`ChainJob`)
+    loads them."""
 
     def run(self) -> None:
         """Does nothing; dlt calls this in a thread, and wakes its loader afterwards."""

@@ -41,7 +41,8 @@ from log_lake.dlt.tables import APPEND, PipelineTable, PoolShape, check_merge, s
 
 @contextmanager
 def as_errors_of_dlt() -> Iterator[None]:
-    """Raises an error of the lake as dlt's: transient if the same call may succeed later."""
+    """Returns a context that turns an error of the lake into one of dlt: transient if the same call may succeed
+    later, otherwise terminal."""
     try:
         yield
     except LakeError as error:
@@ -50,7 +51,7 @@ def as_errors_of_dlt() -> Iterator[None]:
 
 
 class LakeClient(JobClientBase, WithStateSync):
-    """The client of a lake."""
+    """The client by which dlt's loader works on a lake, for one schema and one dataset."""
 
     config: LakeConfiguration
 
@@ -82,7 +83,8 @@ class LakeClient(JobClientBase, WithStateSync):
                     pool.branch().delete(reason="dlt: truncate")
 
     def is_storage_initialized(self) -> bool:
-        """Whether the dataset has the pool of the versions of schemas, which is made first."""
+        """Whether the dataset has the pool for the versions of schemas, which is made before all other
+        pools."""
         with as_errors_of_dlt():
             return self.dataset.pool(self.schema.version_table_name) is not None
 
@@ -112,7 +114,7 @@ class LakeClient(JobClientBase, WithStateSync):
         only_tables: Iterable[str] | None = None,
         new_jobs: Iterable[ParsedLoadJobFileName] | None = None,
     ) -> list[PreparedTableSchema]:
-        """The tables to load.  Raises dlt's errors for tables that pools cannot have."""
+        """Returns the tables to load.  Raises dlt's errors for tables that pools cannot have."""
         prepared = super().verify_schema(only_tables, new_jobs)
         wrong = verify_schema_merge_disposition(self.schema, prepared, self.capabilities)
         unsupported = verify_unsupported_merge_options(
@@ -152,7 +154,8 @@ class LakeClient(JobClientBase, WithStateSync):
         return applied
 
     def should_truncate_table_before_load(self, table_name: str) -> bool:
-        """False: a replace deletes the old records in the transaction that adds the new ones."""
+        """Whether dlt must empty the table before a load; always False, because a replace deletes the old records
+        in the transaction that adds the new ones."""
         return False
 
     # --- load
@@ -171,12 +174,12 @@ class LakeClient(JobClientBase, WithStateSync):
         table_chain: Sequence[PreparedTableSchema],
         completed_table_chain_jobs: Sequence[LoadJobInfo] | None = None,
     ) -> list[FollowupJobRequest]:
-        """The job that loads a chain, whose files are all there."""
+        """Returns the job that loads a chain; dlt calls this when all files of the chain are there."""
         files = [job.file_path for job in completed_table_chain_jobs or ()]
         return [job_request(table_chain[0]["name"], files)] if files else []
 
     def load_chain(self, load_id: str, job: ParsedLoadJobFileName, files: Sequence[str]) -> None:
-        """Loads the files of a chain."""
+        """Loads the files of a chain into the pools of its tables."""
         root = get_root_table(self.schema.tables, job.table_name)
         with as_errors_of_dlt():
             parts = [
@@ -207,17 +210,18 @@ class LakeClient(JobClientBase, WithStateSync):
     # --- state
 
     def get_stored_schema(self, schema_name: str | None = None) -> StorageSchemaInfo | None:
-        """The newest version of a schema; None if there is none."""
+        """Returns the newest stored version of a schema; None if no version is stored."""
         with as_errors_of_dlt():
             return self.own.newest_schema(schema_name)
 
     def get_stored_schema_by_hash(self, version_hash: str) -> StorageSchemaInfo | None:
-        """The version of the schema with this hash; None if there is none."""
+        """Returns the stored version of the schema that has this hash; None if no version has it."""
         with as_errors_of_dlt():
             return self.own.schema_of_hash(version_hash)
 
     def get_stored_state(self, pipeline_name: str) -> StateInfo | None:
-        """The newest state of a pipeline.  Raises DestinationUndefinedEntity if no pipeline ever ran here."""
+        """Returns the newest state of a pipeline.  Raises DestinationUndefinedEntity if no pipeline ever ran
+        here."""
         with as_errors_of_dlt():
             if self.dataset.pool(self.schema.state_table_name) is None:
                 name = self.dataset.pool_name(self.schema.state_table_name)

@@ -15,7 +15,8 @@ from lake_core.errors import without_secrets
 
 @configspec
 class LakeConfiguration(DestinationClientDwhConfiguration):
-    """`uri`: the lake.  `separator`: what stands between the names of dataset and table in the name of a pool."""
+    """What a user configures.  `uri`: the address of the lake.  `separator`: the text between the names of dataset
+    and table in the name of a pool."""
 
     destination_type: Final[str] = dataclasses.field(
         default="log_lake.dlt.destination.lake", init=False, repr=False, compare=False
@@ -27,11 +28,11 @@ class LakeConfiguration(DestinationClientDwhConfiguration):
     separator: str = "."
 
     def data_location(self) -> str | None:
-        """The lake."""
+        """The address of the lake."""
         return self.uri
 
     def fingerprint(self) -> str:
-        """A digest of the lake's address."""
+        """Returns a digest of the lake's address, by which dlt tells destinations apart."""
         return digest128(self.uri) if self.uri else ""
 
     def __str__(self) -> str:

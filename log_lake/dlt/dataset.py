@@ -17,7 +17,8 @@ from log_lake.lake.pool import Pool
 
 @dataclass(frozen=True)
 class DatasetPools:
-    """The pools of a lake whose names begin with a dataset's; without a name, pools have the names of tables."""
+    """The pools of one dataset in a lake; their names begin with the dataset's name.  If the dataset has no name,
+    a pool has the name of its table."""
 
     uri: str
     name: str
@@ -37,11 +38,11 @@ class DatasetPools:
 
     @cached_property
     def lake(self) -> Lake:
-        """The lake.  Raises what `Lake.open` raises, NotFound if there is none."""
+        """The lake, opened.  Raises what `Lake.open` raises, and NotFound if it does not exist."""
         return Lake.open(self.uri, metadata=default_metadata())
 
     def make_lake(self) -> None:
-        """Makes the lake if there is none."""
+        """Makes the lake if it does not exist."""
         try:
             _ = self.lake
         except NotFound:
@@ -49,23 +50,24 @@ class DatasetPools:
                 Lake.create(self.uri)
 
     def pool_name(self, table: str) -> str:
-        """The name of a table's pool."""
+        """Returns the name of a table's pool."""
         return f"{self.prefix}{table}"
 
     def pool(self, table: str) -> Pool | None:
-        """The pool of a table; None if there is none, or no lake."""
+        """Returns the pool of a table; None if the table has no pool, or if the lake does not exist."""
         with contextlib.suppress(NotFound):
             return self.lake.pool(self.pool_name(table))
         return None
 
     def lacking(self, tables: Iterable[str]) -> list[str]:
-        """Those of the tables that have no pool."""
+        """Returns those of the tables that have no pool."""
         names = {table: self.pool_name(table) for table in tables}
         there = self.lake.pools_of(list(names.values()))
         return [table for table, name in names.items() if name not in there]
 
     def made(self, table: str, shape: PoolShape) -> Pool:
-        """The pool of a table, which is made in this shape if there is none."""
+        """Returns the pool of a table.  If the table has no pool, makes one with the key and kind of
+        `shape`."""
         if (pool := self.pool(table)) is not None:
             return pool
         name = self.pool_name(table)
@@ -79,6 +81,7 @@ class DatasetPools:
             self.lake.drop_pool(self.pool_name(table))
 
     def tables(self) -> list[str]:
-        """The tables that have pools here.  Raises NotFound if there is no lake."""
+        """Returns the names of the tables that have pools in this dataset.  Raises NotFound if the lake does not
+        exist."""
         names = (pool.name for pool in self.lake.pools())
         return [name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix)]

@@ -18,7 +18,7 @@ MOST_JOBS = 4
 
 
 class lake(Destination[LakeConfiguration, LakeClient]):  # dlt names its destinations so
-    """A lake as a destination of dlt."""
+    """The destination of dlt that loads tables into pools of a lake."""
 
     spec = LakeConfiguration
 
@@ -45,7 +45,7 @@ class lake(Destination[LakeConfiguration, LakeClient]):  # dlt names its destina
 
     @property
     def client_class(self) -> type[LakeClient]:
-        """The client that dlt's loader makes."""
+        """The class of the client that dlt's loader makes."""
         return LakeClient
 
     def _raw_capabilities(self) -> DestinationCapabilitiesContext:

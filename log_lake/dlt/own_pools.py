@@ -51,7 +51,7 @@ class OwnPools:
     schema: Schema
 
     def shape(self, table: str) -> PoolShape | None:
-        """The pool of one of dlt's own tables; None for another table."""
+        """Returns the key and kind of the pool for one of dlt's own tables; None for another table."""
         schema = self.schema
         shapes = {
             schema.version_table_name: (("schema_name", "version_hash"), "upsert"),
@@ -98,18 +98,19 @@ class OwnPools:
         pool.branch().delete_keys(versions.select(list(view.key.names)), reason="dlt: tables are dropped")
 
     def newest_schema(self, name: str | None) -> StorageSchemaInfo | None:
-        """The newest version of the schema with this name; None: the newest version of any schema."""
+        """Returns the newest stored version of the schema with this name; with None, the newest version of any
+        schema."""
         rows = self._rows(self.schema.version_table_name, [name] if name else [])
         newest = max(rows, key=lambda row: row[self._spelled("inserted_at")], default=None)
         return None if newest is None else self._schema_info(newest)
 
     def schema_of_hash(self, version_hash: str) -> StorageSchemaInfo | None:
-        """The stored version of this schema that has the given hash; None if there is none."""
+        """Returns the stored version of this schema that has the given hash; None if no version has it."""
         rows = self._rows(self.schema.version_table_name, [self.schema.name, version_hash])
         return self._schema_info(rows[0]) if rows else None
 
     def newest_state(self, pipeline: str) -> StateInfo | None:
-        """The state of a pipeline from the newest of its load packages that are finished."""
+        """Returns the state of a pipeline from the newest of its finished load packages."""
         load_id = self._spelled("_dlt_load_id")
         states = self._rows(self.schema.state_table_name, [pipeline])
         for row in sorted(states, key=lambda row: str(row[load_id]), reverse=True):

@@ -33,10 +33,11 @@ UNORDERED = ("json",)
 class PipelineTable:
     """A table of dlt.  A name of a column is "" if the table has no such column.
 
-    `key`: the key that the user chose.  `row_id`: the column that identifies a record, `root_id` and `parent_id`
-    that of the records above it, `position` its place in the list.  `hard_delete`: the column that says which
-    records to delete; `deletes_if_true`: it is boolean, otherwise any value means yes.  `required`: the columns
-    that are never null, in the order of the schema.
+    `key`: the key that the user chose.  `row_id`: the column that identifies a record; `root_id` and
+    `parent_id` identify the root record and the record directly above it.  `position`: the column with a
+    record's place in the list. `hard_delete`: the column that says which records to delete; `deletes_if_true`:
+    this column is boolean, otherwise any value means yes.  `required`: the columns that are never null, in the
+    order of the schema.
     """
 
     name: str
@@ -58,7 +59,8 @@ class PipelineTable:
 
 
 def table_of(prepared: TTableSchema, normalized: Callable[[str], str]) -> PipelineTable:
-    """Returns the table as a value; `normalized` spells a name as the schema does."""
+    """Reads the hints in dlt's description of a table, and returns them as a value; `normalized` spells a name as
+    the schema does."""
     columns = prepared["columns"]
 
     def with_hint(hint: str) -> str:
@@ -119,7 +121,8 @@ def shape_of(table: PipelineTable, normalized: Callable[[str], str]) -> PoolShap
 
 
 def merged_by(table: PipelineTable) -> tuple[str, ...]:
-    """The fields that say which records are the same.  Raises InvalidInput if there are none."""
+    """Returns the names of the fields by which a merge recognizes the same record.  Raises InvalidInput if the
+    table has none."""
     if table.is_nested:
         if table.root_id and table.row_id:
             return (table.root_id, table.row_id)

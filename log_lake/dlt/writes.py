@@ -36,7 +36,8 @@ reads the ids of all nested records."""
 
 @dataclass(frozen=True)
 class RootIds:
-    """The ids of the root records of a load package, and of those among them that it deletes."""
+    """The ids of the root records of a load package, and the ids of those among them that the package
+    deletes."""
 
     ids: pa.Array
     deleted: pa.Array
@@ -60,7 +61,8 @@ def add(
     *,
     first: Callable[[], None] | None = None,
 ) -> LoadResult:
-    """Adds the records of the files: to an append pool, or as the newest records of an upsert pool.
+    """Adds the records of the files to the table's pool: to an append pool, or as the newest records of an upsert
+    pool.
 
     `first` is called once the load has begun.  The load then commits only if nothing was committed to the pool
     since; otherwise raises PlanAgain.

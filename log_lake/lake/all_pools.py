@@ -68,11 +68,11 @@ class _Newest:
 
 
 def tag_all(lake: Lake, name: str, *, reason: str = "", expires: float | None = None) -> TaggedLake:
-    """Gives the newest version of every pool the same name; `expires` is in seconds since 1970.
+    """Gives the newest version of every pool the same name, as a tag; `expires` is in seconds since 1970.
 
     Raises AlreadyExists (a pool has a tag or a branch of this name), NotFound (no pool has a transaction),
-    InvalidInput, Corrupt, OutcomeUnknown, Unavailable; then no pool has the tag of this call, unless a warning or
-    the OutcomeUnknown says so.
+    InvalidInput, Corrupt, OutcomeUnknown, Unavailable.  After an error no pool has the tag of this call, unless
+    a warning or the OutcomeUnknown says so.
     """
     pools = _pools(lake)
     states = states_at_one_moment(pools)
@@ -104,7 +104,7 @@ def delete_from_all(lake: Lake, name: str) -> TaggedLake:
     """Deletes the tag with this name in every pool that has one.
 
     If a pool fails, the others continue, and `TaggedLake.check` raises Incomplete.  Raises NotFound if no pool
-    has the tag, Corrupt, Unavailable (the list of pools).
+    has the tag. Raises Corrupt or Unavailable if the list of pools cannot be read.
     """
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     done: dict[str, TagResult] = {}

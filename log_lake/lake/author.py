@@ -15,12 +15,12 @@ AIRFLOW = {
 
 
 def default_metadata() -> dict[str, str]:
-    """The metadata about the Airflow task that runs this process; empty if there is none."""
+    """Returns metadata that name the Airflow task in which this process runs; empty outside of Airflow."""
     return {name: os.environ[variable] for name, variable in AIRFLOW.items() if os.environ.get(variable)}
 
 
 def default_author() -> str:
-    """LAKE_AUTHOR, otherwise the user who runs the process."""
+    """Returns LAKE_AUTHOR if it is set, otherwise the user who runs the process."""
     try:
         return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
     except (KeyError, OSError):  # no such user in this container

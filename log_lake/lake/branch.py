@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Branch(Line):
-    """A branch of a pool, for writing; or that of a sub-pool (`sub_pool`), for deleting only.
+    """A branch of a pool, for writing; or a branch of a sub-pool (`sub_pool`), for deleting only.
 
     It stays with this pool even if the pool is renamed. Once the pool is dropped, every write raises NotFound,
     because the drop is an entry of the same journal (decision 30).
@@ -90,9 +90,9 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         progress: Callable[[str, float], None] = silent,
     ) -> Preview:
-        """The result that a load of the files would have; writes and commits nothing.
+        """Returns the result that a load of the files would have; writes and commits nothing.
 
-        Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
+        Raises InvalidInput for a file that would fail the load as a whole, and NotFound, Unavailable.
         """
         write = WriteArguments(format=format, options=options or {}, progress=progress)
         return loads.preview(self, files, write)
@@ -105,9 +105,9 @@ class Branch(Line):
         message: str = "",
         options: Mapping[str, str] | None = None,
     ) -> LoadResult:
-        """Loads an Arrow table as one transaction; like `load`, also with declared types (`type.FIELD`).
+        """Loads an Arrow table as one transaction.  As `load` does, it reads declared types (`type.FIELD`).
 
-        Of the `options`, only `schema` applies to records that do not come from files.
+        Only one of the `options`, `schema`, applies to records that do not come from files.
         """
         write = WriteArguments(token=self.token_of(token), message=message, options=options or {})
         return loads.append_blocks(self, [self.block(records)], write)
@@ -124,9 +124,9 @@ class Branch(Line):
         """Deletes the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
         It does not hide records of loads that commit later, however early they began.  Nothing is committed if
-        there is certainly nothing to delete, and the range covers no interval that a replace brought.  `count`:
-        count the records even if that means reading up to 100,000; otherwise they are counted only if the state
-        shows their number.
+        there is certainly nothing to delete, unless the range covers an interval that a replace brought.
+        `count`: count the records even if that means reading up to 100,000; otherwise they are counted only if
+        the state shows their number.
 
         Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
@@ -136,7 +136,7 @@ class Branch(Line):
         return deletes.delete(self, write)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
-        """Whether there may be a record to delete; False only if there certainly is none."""
+        """Whether the pool may have a record to delete; False only if it certainly has none."""
         return planned(lambda: may_delete(self.revision(), spec, self.history, self.store))
 
     def replace(
@@ -181,15 +181,17 @@ class Branch(Line):
         token: str = "",
         message: str = "",
     ) -> LoadResult:
-        """Replaces records by those of an Arrow table; otherwise like `replace`."""
+        """Replaces the records of a key range that fulfil a condition by those of an Arrow table; otherwise like
+        `replace`."""
         write = WriteArguments(token=self.token_of(token), message=message, key_range=key_range, where=where)
         return replaces.replace_by_blocks(self, [self.block(records)], write)
 
     def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
-        """Deletes the records that have the keys in a table with the pool's key columns: one transaction.
+        """Deletes all records whose keys are in `keys`, in one transaction; `keys` has the columns of the pool's
+        key.
 
-        In an upsert pool the number of keys is unlimited, because it is a load of delete markers; in other pools
-        it is limited (`where.of_keys`).  Raises what `delete` raises.
+        In an upsert pool the number of keys is unlimited, because the delete is a load of delete markers; in
+        other pools it is limited (`where.of_keys`).  Raises what `delete` raises.
         """
         _check_table(keys, "keys")
         return by_keys.delete_keys(self, keys, WriteArguments(token=self.token_of(token), message=reason))
@@ -208,7 +210,7 @@ class Branch(Line):
         return by_keys.replace_keys(self, table, write, deleted=deleted)
 
     def block(self, records: pa.Table) -> Block:
-        """Returns records of a program with the declared fields in their types, as in a load.  Raises
+        """Returns records of a program as a block, with the declared fields in their types, as in a load.  Raises
         InvalidInput."""
         _check_table(records, "records")
         return Block(declared_columns(records, self.settings.declared, source="the records"))
@@ -216,9 +218,10 @@ class Branch(Line):
     def merge(self, name: str, *, message: str = "") -> MergeResult:
         """Brings the loads, deletes and replaces of a branch that was created from this one, in one transaction.
 
-        Another merge brings only newer writes.  Writes that are committed to that branch after this call begins
-        may wait for the next merge.  Raises NotFound, InvalidInput (it was not created from this one), Conflict
-        (both replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
+        A later merge of the same branch brings only newer writes.  Writes that are committed to that branch
+        after this call begins may wait for the next merge.  Raises NotFound, InvalidInput (it was not created
+        from this one), Conflict (both replaced overlapping ranges, or ingested one source file),
+        OutcomeUnknown, Unavailable.
         """
         return merges.merge(self, name, message=message)
 
@@ -270,7 +273,7 @@ class Branch(Line):
     ) -> PendingLoad | LoadResult:
         """Begins a load whose objects other processes build, or returns the first result under the token.
 
-        `bulk` is that of `load`.
+        `bulk`: as in `load`.
         """
         write = WriteArguments(token=self.token_of(token), message=message, options=options or {}, bulk=bulk)
         return loads.begin_load(self, write)
@@ -284,7 +287,7 @@ class Branch(Line):
     ) -> dict[str, Reading]:
         """Returns how to read each file for this pool; `options` take precedence over its settings.
 
-        `fields` are those of the load (`PendingLoad`), to which the setting `schema` may limit the records.
+        `fields` are the fields of the load (`PendingLoad`); the setting `schema` may limit the records to them.
         Raises InvalidInput.
         """
         access = address_of(self.store)

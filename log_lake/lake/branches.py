@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BranchResult:
-    """A branch that was created or deleted; `at` is the parent's version on which it began, or its own last
-    version.
+    """A branch that was created or deleted.  `at`: for a created branch the parent's version on which it began,
+    for a deleted one its own last version.
 
     `root`: the tag that keeps a deleted branch.  `unmerged`: the number of writes that were never merged into
     its parent.
@@ -110,7 +110,8 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
 
 
 def check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> None:
-    """Raises InvalidInput if checkpoints would have too many bytes of inlined objects: each branch has its own."""
+    """Raises InvalidInput if the new branch would give checkpoints too many bytes of inlined objects: each branch
+    has its own."""
     inlined = sum(branch.snapshot.inlined for _, branch in state.branches.items())
     if target.snapshot.inlined and inlined + target.snapshot.inlined > MOST_OF_BRANCHES:
         raise InvalidInput(

@@ -49,8 +49,8 @@ decide."""
 
 @dataclass(frozen=True)
 class Built:
-    """The objects that a worker built. `lost` is as in `WrittenObject`; `read` counts the records that it read, if
-    they are counted."""
+    """The objects that a worker built.  `lost` is as in `WrittenObject`.  `read` is how many records the worker
+    read, if it counted them."""
 
     written: list[WrittenObject]
     lost: dict[str, int] = field(default_factory=dict)
@@ -82,7 +82,8 @@ class Bulk:
 
 
 class Divider:
-    """Divides an import of a branch among workers; `points` are those that the pool gets, if any.
+    """Divides an import into a branch among workers.  `points`: the split points that the pool gets, if it gets
+    any.
 
     `ranges`: how many ranges a pool without records and points gets; None: the number that its settings give.
     `alone`: one process does the import, so there are no pieces to choose points from.
@@ -101,7 +102,7 @@ class Divider:
 
     @property
     def known(self) -> tuple[bytes, ...] | None:
-        """The bounds, if the pool's points alone determine them; otherwise None."""
+        """The bounds of the parts, if the pool's points alone determine them; otherwise None."""
         return few(self._old) if len(self._old) + 1 >= self._workers else None
 
     def __call__(self, pieces: Sequence[SortedPiece]) -> tuple[bytes, ...]:
@@ -135,7 +136,7 @@ def has_records(state: PoolState) -> bool:
 
 
 def may_get_points(branch: Line, ranges: int | None) -> bool:
-    """Whether an import sets points: the pool has no points, and no branch of it has records.
+    """Whether an import sets split points: the pool has no points, and no branch of it has records.
 
     Raises InvalidInput if `ranges` is given, and the pool cannot get points.
     """
@@ -160,8 +161,8 @@ def may_get_points(branch: Line, ranges: int | None) -> bool:
 
 
 def ranges_of(pieces: Sequence[SortedPiece], settings: Settings) -> int:
-    """How many ranges an import makes, so that none exceeds `range.bytes` and `range.records`, or otherwise
-    `compact.max_bytes`."""
+    """Returns how many ranges an import makes, so that none exceeds `range.bytes` and `range.records`, or, without
+    these settings, `compact.max_bytes`."""
     size, records = sum(p.size for p in pieces), sum(p.records for p in pieces)
     by_records = settings["range.records"]
     by_size = settings["range.bytes"] or (0 if by_records else settings["compact.max_bytes"])
@@ -175,9 +176,10 @@ def ranges_of(pieces: Sequence[SortedPiece], settings: Settings) -> int:
 def divided(
     pieces: Sequence[SortedPiece], points: tuple[bytes, ...], key: PoolKey, *, ranges: int, workers: int
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """The bounds of the parts, and the points that the pool gets.
+    """Returns the bounds of the parts, and the split points that the pool gets.
 
-    The points divide the bytes into `ranges` about equal ranges; none if the pool has `points`, or ranges are one.
+    The new points divide the bytes into `ranges` ranges of about equal size.  The pool gets no new points if it
+    has `points`, or if `ranges` is 1.
     """
     size = sum(piece.size for piece in pieces)
     samples = [_sample(piece) for piece in pieces]

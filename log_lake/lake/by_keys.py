@@ -46,8 +46,8 @@ def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteRe
 
 
 def key_fields(branch: Line) -> pa.Schema | None:
-    """The key fields in the types that the records have; None if there are no records, and so nothing to
-    delete."""
+    """Returns the key fields in the types that the records have; None if the pool has no records, and so nothing
+    to delete."""
     schema = branch.revision().schema
     if any(name not in schema.names for name in branch.key.names):
         return None
@@ -72,7 +72,7 @@ def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
 
 
 def as_markers(keys: pa.Table) -> pa.Table:
-    """A delete marker for each key."""
+    """Returns a table with a delete marker for each key."""
     return keys.append_column(DELETED, pa.repeat(pa.scalar(True), keys.num_rows))
 
 

@@ -45,7 +45,7 @@ class Records(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns, in their stored types."""
+        """The columns of the table, in their stored types."""
         ...
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
@@ -59,7 +59,7 @@ class Records(Protocol):
 
 @dataclass(frozen=True)
 class United:
-    """The fields of all records united."""
+    """A view's records with the fields of all records united."""
 
     schema: pa.Schema
 
@@ -74,14 +74,14 @@ class United:
 
 @dataclass(frozen=True)
 class Typed:
-    """The fields of all records united, followed by the type of each record as text. `type` is the name of that
-    column."""
+    """A view's records with the fields of all records united, followed by the type of each record as text.  `type`
+    is the name of the column with the types."""
 
     schema: pa.Schema
     type: str
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """Returns a scan for the columns, and for the types if they are among these."""
+        """Returns the plan of a scan for the columns, and for the types if the columns include them."""
         fields = [name for name in columns if name != self.type]
         return view.plan(columns=fields, keep=(TYPE,) if self.type in columns else (), **options)
 
@@ -94,7 +94,8 @@ class Typed:
 
 @dataclass(frozen=True)
 class RecordsByType:
-    """The fields of the key, the type of each record as text, and the record as JSON."""
+    """A view's records with three kinds of columns: the fields of the key, the type of each record as text, and
+    the record as JSON."""
 
     schema: pa.Schema
     fields: tuple[str, ...]
@@ -124,13 +125,13 @@ class RecordsByType:
 
 @dataclass(frozen=True)
 class OfType:
-    """The records of one type; `digest` is the type's in the column `hidden.TYPE`."""
+    """The records of a view that have one type; `digest` is how the column `hidden.TYPE` names this type."""
 
     schema: pa.Schema
     digest: bytes
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """Returns the plan of a scan for the records in their own form."""
+        """Returns the plan of a scan for the records with the fields and types of their own."""
         return view.plan(columns=[], keep=ROW.names, **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -142,14 +143,14 @@ class OfType:
 
 @dataclass(frozen=True)
 class TypeCount:
-    """A type, and how many records of a view have it."""
+    """A type of records, and how many records of a view have it."""
 
     digest: bytes
     records: int
 
     @property
     def id(self) -> str:
-        """The type's ID in `"POOL:type:ID"`."""
+        """The ID of the type, as in the name `"POOL:type:ID"`."""
         return self.digest.hex()[:ID_DIGITS]
 
     @property
@@ -159,7 +160,7 @@ class TypeCount:
 
     @property
     def name(self) -> str:
-        """The name of a named type, otherwise ""."""
+        """The name of the type if it has one, otherwise ""."""
         return self.kind.name if isinstance(self.kind, Named) else ""
 
     @property
@@ -169,7 +170,8 @@ class TypeCount:
 
 
 def types_of(view: View) -> list[TypeCount]:
-    """The types of the view's records, most frequent first.  Reads all records; raises what a scan raises."""
+    """Returns the types of the view's records, the most frequent first.  Reads all records; raises what a scan
+    raises."""
     plan = view.plan(columns=[], keep=(TYPE,))
     _check_kept(view, plan)
     counts: Counter[bytes] = Counter()
@@ -180,9 +182,9 @@ def types_of(view: View) -> list[TypeCount]:
 
 
 def records_of(view: View, shape: str = "") -> Records:
-    """The view's records in a shape: "", `typed`, `values`, or `type:ID`.
+    """Returns how the view's records are shown in a shape: "" (united), `typed`, `values`, or `type:ID`.
 
-    Raises InvalidInput if the records have no types, NotFound for a type that no record has.
+    Raises InvalidInput if the records have no types, and NotFound for a type that no record has.
     """
     # without a shape only the fields count, which needs no look at the references
     plan = view.plan(keep=(TYPE,)) if shape else plan_scan(view, ranges=())

@@ -102,7 +102,8 @@ def check_cloned(source: Pool) -> None:
 
 @dataclass(frozen=True)
 class Hold:
-    """What a tag in the source keeps for a clone: a state and its branch. `source_id` is "" for a copy."""
+    """What a tag in the source keeps for a clone: a state of the source, and a branch in it.  `source_id` is ""
+    for a copy in another lake."""
 
     source_id: str
     loaded: LoadedState[PoolState]
@@ -110,7 +111,7 @@ class Hold:
 
     @property
     def state(self) -> BranchState:
-        """The branch, as the clone begins with it."""
+        """The state of the branch with which the clone begins."""
         return self.loaded.state.branches[self.branch]
 
     @property
@@ -143,8 +144,8 @@ def check_settled(source: Pool, shown: PoolState, stored: PoolState, branch: str
     """Raises Unavailable if readers of the branch see a transaction over pools that the stored state does not have
     yet.
 
-    This process could not settle it there. A pool that begins with the stored state would lack its records for
-    good.
+    In that case this process could not settle the transaction there.  A pool that begins with the stored state
+    would lack the transaction's records for good.
     """
     for over, part in stored.pending.items():
         if part.into == branch and over not in shown.pending:
@@ -155,7 +156,8 @@ def check_settled(source: Pool, shown: PoolState, stored: PoolState, branch: str
 
 
 def begin_journal(source: History, context: Context, config: PoolConfig, kept: Hold) -> None:
-    """Writes the first checkpoint of a pool that begins with this state of the source, and a fence there."""
+    """Writes the first checkpoint of a pool that begins with the state in `kept`, and a fence at its
+    version."""
     version = kept.loaded.version
     state = state_of_clone(kept.loaded.state, kept.branch, pool_id=kept.source_id)
     history = history_of(context, config)
@@ -196,6 +198,7 @@ def _take_back(source: Pool, clone_id: str) -> None:
 
 
 def release(source: Pool, clone_id: str) -> None:
-    """Deletes the tag that keeps a version for a clone, if there is one.  Raises OutcomeUnknown, Unavailable."""
+    """Deletes the tag in the source that keeps a version for a clone, if there is one.  Raises OutcomeUnknown,
+    Unavailable."""
     with contextlib.suppress(NotFound):
         tags.let_go(source, naming.clone_tag(clone_id))

@@ -29,7 +29,8 @@ metadata of that name."""
 
 
 def records_seen(view: View, *, looked_at: int = LOOKED_AT) -> LiveCount:
-    """Returns how many records readers see: from the state, or for a small pool by reading it."""
+    """Returns how many records readers of the view see.  The number comes from the state, or for a small pool from
+    reading its records."""
     live = live_count(view)
     if live.is_exact or live.stored > looked_at:
         return live
@@ -65,7 +66,7 @@ def records_met(view: View, key_range: KeyRange, where: str | Condition | None) 
     """Returns how many records of the view a delete of this range and condition matches; None if counting would
     take long.
 
-    Also None if they cannot be read; the delete that follows will report why.
+    Also returns None if the records cannot be read; the delete that follows will report why.
     """
     try:
         met = records_matching(view, key_range=key_range, where=where)
@@ -102,13 +103,14 @@ def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: boo
 
 
 def removed_metadata(removed: LiveCount | None) -> dict[str, str]:
-    """The metadata that records a number of removed records; empty if it is not known."""
+    """Returns the metadata that record how many records a transaction removed; empty if the number is not
+    known."""
     return {METADATA: str(removed.records)} if removed is not None and removed.is_exact else {}
 
 
 def removed_records(transaction: Transaction) -> int | None:
-    """How many records a transaction removed, as its writer counted; None if it removes none, or recorded no
-    number."""
+    """Returns how many records a transaction removed, as its writer counted; None if it removes none, or recorded
+    no number."""
     if not any(isinstance(action, AddTombstone | RemoveReference) for action in transaction.actions):
         return None
     text = transaction.metadata.get(METADATA, "")

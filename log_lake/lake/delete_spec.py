@@ -34,7 +34,7 @@ MAX_OBJECTS_OPENED = 1_024
 
 @dataclass(frozen=True)
 class DeleteSpec:
-    """A key range that is not empty, and a checked condition, which may have narrowed the range.
+    """What to delete: a key range that is not empty, and a checked condition, which may have narrowed the range.
 
     `sub_pool`: the sub-pool whose records to delete, "" for the pool itself.
     """
@@ -44,7 +44,8 @@ class DeleteSpec:
     sub_pool: str = ""
 
     def tombstone(self, name: str, *, reason: str, replaces: bool = False) -> AddTombstone:
-        """The action that deletes the records."""
+        """Returns the action that deletes the records.  `name` identifies the tombstone; `replaces`: it belongs to
+        a replace."""
         return AddTombstone(
             name,
             self.key_range.low,
@@ -64,11 +65,11 @@ def check_delete(
     narrow: bool,
     brought: pa.Schema | None = None,
 ) -> DeleteSpec | None:
-    """The range and the condition, checked; None if no record can fulfil the condition.
+    """Checks a range and a condition, and returns them; None if no record can fulfil the condition.
 
-    With `narrow` the condition narrows the range.  It may name the fields of the revision, and those that
-    new records bring.  In aggregate pools it may name fields of the key only, since the value of any other field is
-    combined from all records of the key.
+    With `narrow` the condition narrows the range.  It may name the fields of the revision, and the fields that
+    new records bring (`brought`).  In aggregate pools it may name fields of the key only, since the value of
+    any other field is combined from all records of the key.
 
     Raises InvalidInput for an empty range, and for a condition that does not fit the fields.
     """
@@ -86,7 +87,7 @@ def check_delete(
 
 
 def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
-    """The fields that a condition on stored records may not name, and why."""
+    """Returns the fields that a condition on stored records may not name, each with the reason."""
     if rule.kind != "aggregate":
         return {}
     why = (
@@ -96,11 +97,11 @@ def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
 
 
 def may_delete(revision: Revision, spec: DeleteSpec, history: History, store: Store) -> bool:
-    """Whether there may be a record to delete; False only if there certainly is none.
+    """Whether the revision may have a record to delete; False only if it certainly has none.
 
     Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off
     counts, because it would come back if the setting `age_off` changed.  Raises PlanAgain if another process
-    removed an object of the revision; ObjectMissing, Corrupt, Unavailable.
+    removed an object of the revision, and ObjectMissing, Corrupt, Unavailable.
     """
     with planning_again(history):
         return _may_delete(revision, spec, store)

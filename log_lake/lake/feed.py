@@ -56,7 +56,8 @@ Brought = AddObject | PutReference
 
 @dataclass(frozen=True)
 class Inserted:
-    """Records that an object brought. The tombstones `own` hide some of them, from the beginning on."""
+    """The records of an object that a transaction brought.  The tombstones `own` hide some of these records from
+    the beginning on."""
 
     version: int
     seq: int
@@ -66,7 +67,8 @@ class Inserted:
 
 @dataclass(frozen=True)
 class Deleted:
-    """A delete of records that were inserted before it: its range, and its condition."""
+    """A delete of records that were inserted before it: the range of their keys, and the condition that they
+    fulfil."""
 
     version: int
     seq: int
@@ -75,38 +77,39 @@ class Deleted:
 
 @dataclass(frozen=True)
 class Feed:
-    """The feed of one branch of a pool, or of a sub-pool of it."""
+    """The objects and changes of one branch of a pool, or of a sub-pool, in order."""
 
     history: History
     branch: str
     sub_pool: str = ""
 
     def newest(self) -> int:
-        """The newest version; one request if nothing is new.  Raises NotFound if the pool was dropped."""
+        """Returns the newest version of the pool, with one request if nothing is new.  Raises NotFound if the pool
+        was dropped."""
         return self.history.load_open().version
 
     def start(self) -> int:
-        """The version at which a reader from the beginning starts, with the state of that version; 0 if no entry
-        is purged.
+        """Returns the version at which a reader from the beginning starts, with the state of that version; 0 if no
+        entry is purged.
 
-        For a branch that was created from another one, it is at least the version that created it. Raises
+        If the branch was created from another one, this is at least the version that created it.  Raises
         NotFound.
         """
         fork = branch_of(self.history.load_open().state, self.branch).fork
         return max(self.history.journal.marks().fence, 0 if fork is None else fork.created)
 
     def changes(self, after: int, until: int) -> Iterator[Inserted | Deleted]:
-        """The inserts and deletes of the entries above `after` up to `until`, in order.
+        """Yields the inserts and deletes of the entries above `after` up to `until`, in order.
 
-        Raises InvalidInput (a change that ranges and records cannot express), and what `between` raises.
+        Raises InvalidInput for a change that ranges and records cannot express, and what `between` raises.
         """
         for version, entry in self._entries(after, until):
             yield from changes_of(entry, version, branch=self.branch, sub_pool=self.sub_pool)
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, Brought]]:
-        """The objects of entries above `after` up to `until`, with the version of each.
+        """Yields the objects that the entries above `after` up to `until` brought, with the version of each.
 
-        Raises NotFound if one of them is purged, Corrupt, Unavailable.
+        Raises NotFound if one of the entries is purged, and Corrupt, Unavailable.
         """
         for version, entry in self._entries(after, until):
             for action in brought(entry, branch=self.branch, sub_pool=self.sub_pool):
@@ -130,7 +133,7 @@ class Feed:
 
 
 def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
-    """The objects that an entry added to the branch, in order of arrival."""
+    """Returns the objects that an entry added to the branch, in order of arrival."""
     return [
         action
         for transaction in entry.transactions
@@ -141,7 +144,7 @@ def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
 
 
 def changes_of(entry: Entry, version: int, *, branch: str, sub_pool: str) -> list[Inserted | Deleted]:
-    """The inserts and deletes of one entry on the branch, in order.
+    """Returns the inserts and deletes of one entry on the branch, in order.
 
     Raises InvalidInput for a change that ranges and records cannot express.
     """

@@ -30,14 +30,16 @@ _MOST_RECORDED = 2_000
 
 @dataclass(frozen=True)
 class FieldChanges:
-    """What a load changes: a line for each field with another type, one for all new fields."""
+    """What a load changes in the fields of its branch, as lines: one for each field that gets another type, and
+    one for all new fields."""
 
     lines: tuple[str, ...] = ()
     retyped: int = 0
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The metadata for the transaction; empty if no field gets another type."""
+        """Returns the metadata by which the transaction records the changes; empty if no field gets another
+        type."""
         if not self.retyped:
             return {}
         text = "; ".join(line.removeprefix("field ") for line in self.lines[: min(self.retyped, MOST_LINES)])
@@ -50,9 +52,10 @@ UNCHANGED = FieldChanges()
 def field_changes(
     before: pa.Schema, objects: Sequence[AddObject], schemas: Iterable[pa.Schema], misfits: Misfits
 ) -> FieldChanges:
-    """What new objects with these schemas change in the fields `before`.
+    """Returns what new objects with these schemas change in the fields `before`.
 
-    `misfits`: by field, the records whose value its field cannot hold; None if they were not counted.
+    `misfits`: by field, how many records have a value that the field cannot hold; None if they were not
+    counted.
     """
     own = [one for one in objects if not one.sub_pool]
     used = {one.schema for one in own}

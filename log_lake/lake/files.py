@@ -33,8 +33,8 @@ def readings(
     access: Address | None = None,
     fields: pa.Schema | None = None,
 ) -> dict[str, Reading]:
-    """How to read each file; `access` is the address of the lake, `fields` are those to which the records may be
-    limited.
+    """Returns how to read each file.  `access` is the address of the lake.  `fields` are the fields to which the
+    records may be limited.
 
     Raises InvalidInput for an unknown option or value.
     """
@@ -85,7 +85,8 @@ def open_files(
     fields: pa.Schema | None = None,
     paths: Mapping[str, str] | None = None,
 ) -> Iterator[FileSource]:
-    """Yields the records of files; standard input and FIFOs are copied to disk until the block ends.
+    """Returns a context with the records of the files; standard input and FIFOs are copied to disk until its block
+    ends.
 
     `paths`: where on this machine the bytes of a file are, if not under its name.
     """

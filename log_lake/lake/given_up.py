@@ -19,7 +19,7 @@ from lake_core.store import Store
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """The person who gave the folder up, when (seconds since 1970), and why."""
+    """What the note says: who gave the folder up, when (seconds since 1970), and why."""
 
     author: str
     time: float
@@ -27,15 +27,16 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 def give_up(context: Context, pool_id: str, *, why: str) -> None:
-    """Writes the note, unless there is one.  Raises Unavailable."""
+    """Writes the note into the folder of the pool `pool_id`, unless the folder has one.  Raises Unavailable."""
     note = GivenUp(context.author, context.now(), why)
     context.store.create(naming.given_up(pool_id), msgspec.json.encode(note))
 
 
 def give_up_unlisted(context: Context, state: PoolsState, pool_id: str) -> None:
-    """Writes the note into a folder that the list of pools lacks.
+    """Writes the note into a folder that is not in the list of pools.
 
-    Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
+    Raises NotFound if there is no such folder, InvalidInput if the list has the pool (or had it until the pool
+    was dropped), and Unavailable.
     """
     if pool_id in state.pools:
         raise InvalidInput(f"{pool_id} is the folder of {state.pools[pool_id].name!r}; drop it by its name")
@@ -49,7 +50,8 @@ def give_up_unlisted(context: Context, state: PoolsState, pool_id: str) -> None:
 
 
 def read_given_up(store: Store, pool_id: str) -> GivenUp | None:
-    """The note; None if there is none, or if it cannot be read.  Raises Unavailable."""
+    """Returns the note in a pool's folder; None if the folder has none, or if it cannot be read.  Raises
+    Unavailable."""
     try:
         data = store.get(naming.given_up(pool_id))
         note: GivenUp | None = None if data is None else decoded_json(data, GivenUp, name="given-up")

@@ -28,6 +28,6 @@ def history_of(context: Context, config: PoolConfig) -> History:
 
 
 def listed_or_dropped(listed: PoolsState, id: str) -> PoolConfig | None:
-    """Returns the configuration of a pool that is listed, or was dropped; None if neither."""
+    """Returns the configuration of a pool that is listed or was dropped; None if the pool is neither."""
     dropped = listed.dropped.get(id)
     return listed.pools.get(id) or (None if dropped is None else dropped.pool)

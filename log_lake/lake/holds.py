@@ -44,14 +44,15 @@ TRIES = 3
 
 
 def clone_tags(state: PoolState) -> dict[str, Tag]:
-    """The tags by which a pool keeps objects for clones, by the ids of the clones."""
+    """Returns the tags by which a pool keeps objects for clones, by the ids of the clones."""
     return {id: tag for name, tag in sorted(state.tags.items()) if (id := naming.clone_of(name))}
 
 
 def needs(lake: HasPools, config: PoolConfig) -> frozenset[str]:
-    """Returns the pools that a clone needs: those whose objects it may read; if there are any, also its source.
+    """Returns the ids of the pools that a clone needs: those whose objects it may read; if there are any, also its
+    source.
 
-    If the clone cannot be read, or this process may not read it, returns all pools that it could need. Raises
+    If the clone cannot be read, or this process may not read it, returns all pools that it could need.  Raises
     Unavailable.
     """
     if config.clone is None:
@@ -84,8 +85,8 @@ def holding(lake: HasPools, listed: PoolsState, pool_id: str) -> list[PoolConfig
 def unlisted_clones(
     context: Context, listed: PoolsState, state: PoolState, *, before: float
 ) -> tuple[list[str], list[str]]:
-    """Returns the ids of a pool's clones that are not in the list of pools: in the second list those whose tag was
-    set before `before`, in the first the younger ones.
+    """Returns the ids of a pool's clones that are not in the list of pools, in two lists.  The second list has the
+    clones whose tag was set before `before`, the first list the younger ones.
 
     Clones that were ended already, and those that are being deleted, are left out.
     """
@@ -139,7 +140,8 @@ def end_holds(lake: HasPools, pool: Pool, *, grace: float) -> list[str]:
 
 
 def end_unlisted(lake: HasPools, pool: Pool, state: PoolState, clone_id: str) -> bool:
-    """Ends a clone that was never listed, so that it can never be read. Returns false if it was listed meanwhile.
+    """Ends a clone that was never listed, so that it can never be read.  Returns whether it did; False if the
+    clone was listed meanwhile.
 
     Raises Corrupt, Unavailable.
     """
@@ -165,7 +167,8 @@ def end_unlisted(lake: HasPools, pool: Pool, state: PoolState, clone_id: str) ->
 
 
 def check_held(lake: HasPools, config: PoolConfig) -> None:
-    """Raises NotFound for a clone whose source does not keep its objects any more: it cannot be restored."""
+    """Raises NotFound for a clone whose source does not keep its objects any more, because such a clone cannot be
+    restored."""
     if config.clone is None or not needs(lake, config):
         return
     source = listed_or_dropped(lake.catalog.load().state, config.clone.source)
@@ -198,7 +201,7 @@ def release_dropped(lake: HasPools, config: PoolConfig) -> None:
 
 
 def forget_note(context: Context, clone_id: str) -> None:
-    """Deletes the note about a clone that is gone, if it is all that is left in the clone's folder."""
+    """Deletes the note about a clone that no longer exists, if the clone's folder has nothing else."""
     left = [info.name for info in islice(context.store.list(clone_id), 2)]
     if left == [naming.given_up(clone_id)]:
         context.store.delete(left[0])

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def isolated(pool: str) -> Iterator[None]:
-    """Inside the block every failure becomes an error of the lake; one of another class becomes Corrupt with
-    the pool's name."""
+    """Returns a context in which every failure becomes an error of the lake.  A failure of another class becomes
+    Corrupt with the pool's name."""
     try:
         yield
     except LakeError:
@@ -35,7 +35,7 @@ def isolated(pool: str) -> Iterator[None]:
 
 
 def answer_of(pool: str, look: Callable[[], T]) -> T | LakeError:
-    """The result of `look` for a pool, or its error."""
+    """Returns the result of `look` for a pool, or the error that it raised."""
     try:
         with isolated(pool):
             return look()

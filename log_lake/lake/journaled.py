@@ -38,13 +38,14 @@ class Journaled:
 
     @property
     def settings(self) -> Settings:
-        """The pool's settings."""
+        """The settings of the pool."""
         return Settings(self.config.settings)
 
     def commit_actions(
         self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
     ) -> Committed:
-        """Commits a transaction that was decided on a version (default: the newest), of a branch or of none.
+        """Commits a transaction on a branch, or on none.  `on`: the version on which it was decided; default: the
+        newest version.
 
         Raises what `History.commit` raises.
         """

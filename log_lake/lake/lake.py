@@ -65,7 +65,8 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The content of `lake.json`.  `upgraded`: programs of an older version may still have the lake open."""
+    """What the file `lake.json` says.  `upgraded`: programs of an older version may still have the lake
+    open."""
 
     magic: str
     version: int
@@ -80,8 +81,8 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Lake:
-    """An open lake. `clients`: settings for clients such as Kafka's, by the servers that pools load from; they may
-    hold passwords."""
+    """An open lake.  `clients`: settings for clients such as Kafka's, by the servers from which pools load; they
+    may contain passwords."""
 
     def __init__(
         self,
@@ -238,7 +239,7 @@ class Lake:
         return before, FORMAT_VERSION
 
     def pools(self) -> list[PoolConfig]:
-        """All pools, by name."""
+        """Returns the configurations of all pools, by name."""
         return sorted(self.catalog.load().state.pools.values(), key=lambda p: p.name)
 
     def create_pool(
@@ -291,7 +292,8 @@ class Lake:
         settings: Mapping[str, str] | None = None,
         aggregates: Mapping[str, str] | None = None,
     ) -> PoolConfig:
-        """A pool with a new id, not listed yet.  Raises InvalidInput for an impossible key, kind or setting."""
+        """Returns a pool with a new id that is not in the list of pools yet.  Raises InvalidInput for an
+        impossible key, kind or setting."""
         if not isinstance(key, str | PoolKey):
             raise InvalidInput(f"key={key!r}: give the fields as one text, as 'FIELD' or 'FIELD,FIELD:desc'")
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
@@ -346,26 +348,27 @@ class Lake:
     def transaction(
         self, id: str = "", *, token: str = "", message: str = "", open_for: float = OPEN_FOR
     ) -> PoolsTransaction:
-        """Begins a transaction over several pools (docs/transactions.md); with `id` it continues that one.
+        """Begins a transaction over several pools (docs/transactions.md); with `id` it continues that transaction.
 
-        A second transaction with the same `token` changes nothing.  It may stay open for `open_for` seconds.
-        Raises InvalidInput, Unavailable.
+        A second transaction with the same `token` changes nothing.  The transaction may stay open for
+        `open_for` seconds. Raises InvalidInput, Unavailable.
         """
         if id:
             return PoolsTransaction(self, id)
         return begin(self, token=token, message=message, open_for=open_for)
 
     def dropped_pools(self) -> list[DroppedPool]:
-        """The dropped pools that are still on the store, the last dropped first."""
+        """Returns the dropped pools that are still on the store, the last dropped first."""
         return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
 
     def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
-        """Restores a dropped pool: NAME, or NAME#ID if several had the name; under `new_name` if it is given.
+        """Restores a dropped pool: NAME, or NAME#ID if several had the name.  It gets the name `new_name` if that
+        is given.
 
         The pool has everything that it had.  If a restore is interrupted, the pool is listed and refuses all
-        work; restore it, or drop it, again.  Raises NotFound (no such pool, or its grace time is over),
-        AlreadyExists (the name), InvalidInput (several, or it was never dropped), Conflict (dropped again
-        meanwhile), Unavailable, OutcomeUnknown.
+        work; then restore it again, or drop it.  Raises NotFound (no such pool, or its grace time is over),
+        AlreadyExists (the name), InvalidInput (several pools fit, or it was never dropped), Conflict (dropped
+        again meanwhile), Unavailable, OutcomeUnknown.
         """
         state = self.catalog.load().state
         config = pool_to_restore(state, name)
@@ -382,9 +385,11 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Writes a note into a folder that is not in the list of pools: it is not needed.  Nothing is deleted.
+        """Writes a note into a folder that is not in the list of pools; the note says that the folder is not
+        needed.  Nothing is deleted.
 
-        Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
+        Raises NotFound if there is no such folder, InvalidInput if the list has the pool (or had it until the
+        pool was dropped), and Unavailable.
         """
         give_up_unlisted(self.context, self.catalog.load().state, pool_id)
 
@@ -397,7 +402,7 @@ class Lake:
         return self.catalog.rename(name, new)
 
     def configure_pool(self, name: str, settings: dict[str, str]) -> int:
-        """Changes settings; returns the version of the list.
+        """Changes settings of a pool; returns the version of the list.
 
         Raises NotFound (also if a drop of the pool was interrupted), InvalidInput.
         """
@@ -419,7 +424,8 @@ class Lake:
         return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
 
     def at(self, *names: str, time: str = "") -> dict[str, View]:
-        """Views of several pools by name, all of one moment (docs/transactions.md): now, or a time in ISO 8601.
+        """Returns views of several pools by name, all of one moment (docs/transactions.md): now, or a time in ISO
+        8601.
 
         Raises NotFound, InvalidInput, Conflict, Unavailable.
         """

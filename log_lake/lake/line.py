@@ -63,7 +63,7 @@ class Line(PoolPart):
 
     @property
     def has_sums(self) -> bool:
-        """Whether new objects get content sums; in a lake of an older format they never do."""
+        """Whether new objects get content sums; always False in a lake of an older format."""
         is_on = self.settings["content.sums"] == ON
         return is_on and self.context.format_version >= _SUMS_SINCE
 
@@ -91,8 +91,8 @@ class Line(PoolPart):
         rewrite.
 
         In it `age_off` hides only records that are also old by the store's clock, because a rewrite drops
-        hidden records for good.  Raises NotFound, Unavailable; InvalidInput if the pool has `age_off` and this
-        machine's clock is far from the store's.
+        hidden records for good.  Raises InvalidInput if the pool has `age_off` and this machine's clock is far
+        from the store's.  Raises NotFound, Unavailable.
         """
         own = self.context.now() if now is None else now
         return self.revision(
@@ -114,10 +114,11 @@ class Line(PoolPart):
         )
 
     def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:
-        """The lease of work on this branch; `id` is that of its transaction.
+        """Returns a lease that keeps objects while the branch is written to; `id` is the id of the work's
+        transaction.
 
-        No new object of the work has a smaller id than `first`.  The lease is taken once the work has lasted for
-        `lease.after`, and holds while the block runs.
+        No new object of the work has a smaller id than `first`.  The lease is taken once the work has lasted
+        for `lease.after`, and is held while the block runs.
         """
         context, settings = self.context, self.settings
         note = LeaseNote(
@@ -141,7 +142,8 @@ class Line(PoolPart):
         return write(None)
 
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
-        """Commits a draft; logs what it `does` and what others wrote.  Raises what `History.commit` raises."""
+        """Commits a draft; logs what the draft does (`does`) and what other writers wrote.  Raises what
+        `History.commit` raises."""
         try:
             with measured(self.store, "commit", pool=self.config.name, branch=self.name) as work:
                 committed = self.history.commit(draft)
@@ -166,7 +168,7 @@ class Line(PoolPart):
         return f"{over}:{token}" if over and token else token
 
     def own_metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
-        """Returns these metadata of the lake's own, without names that the user's metadata has."""
+        """Returns those of the lake's own metadata whose names the user's metadata does not have."""
         return {name: text for name, text in metadata.items() if name not in self.context.metadata}
 
     def check_writable(self) -> None:
@@ -178,10 +180,10 @@ class Line(PoolPart):
 def discard_refused(context: Context, history: History, refused: Draft) -> None:
     """Puts the new objects of a refused draft that are below the floor onto the list of removed objects.
 
-    If that fails, they stay on the store.  A scan for orphans has passed their ids, because the writer paused
-    for a long time, or its clock is behind. No later scan checks such names. So the writer itself puts its
-    objects on the list, and a vacuum deletes them.  The draft is refused for good, and no version ever referred
-    to them.
+    A scan for orphans has passed the ids of these objects, because the writer paused for a long time, or its
+    clock is behind.  No later scan checks such names.  So the writer itself puts its objects on the list, and a
+    vacuum deletes them. If that fails, they stay on the store.  The draft is refused for good, and no version
+    ever referred to them.
     """
     try:
         loaded = history.load_open()

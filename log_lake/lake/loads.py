@@ -98,8 +98,8 @@ def begin_adding(
 ) -> PendingLoad | LoadResult:
     """Begins a load that only adds records, or returns the first result under the token.
 
-    Raises InvalidInput if the token stands for a transaction that brought no records, such as a delete: then the
-    records of this load are nowhere.
+    Raises InvalidInput if the token stands for a transaction that brought no records, such as a delete: a
+    repeated load would then count as done, though its records were never stored.
     """
     begun = begin_load(branch, write, believed=believed)
     if isinstance(begun, LoadResult) and not begun.objects:
@@ -197,7 +197,7 @@ def builder_of(
 
 
 def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
-    """The lease of a load; hold it until the load is committed."""
+    """Returns the lease of a load; hold it until the load is committed."""
     return branch.write_lease(
         pending.origin.transaction_id, read_version=pending.read_version, first=pending.first, why=why
     )
@@ -246,7 +246,7 @@ def load_blocks(
 
 
 def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
-    """The result that a load of the files would have; it counts bad records, whatever the policy."""
+    """Returns the result that a load of the files would have; it counts bad records, whatever the policy."""
     policy = write.settings(branch.config)["bad_records"]
     write = replace(write, options={**write.options, "bad_records": QUARANTINE})
     pending = begin_load(branch, write)
@@ -290,7 +290,7 @@ def commit_written(
     count: bool = False,
     is_exact: bool = False,
 ) -> LoadResult:
-    """Commits the objects that a builder wrote; `is_exact` is that of `commit_load`."""
+    """Commits the objects that a builder wrote; `count` and `is_exact` are as in `commit_load`."""
     objects, schemas = [w.action for w in written], [w.schema for w in written]
     return commit_load(
         branch,
@@ -319,7 +319,7 @@ def commit_load(
     """Commits the objects of a load, as `Branch.commit` says.
 
     `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  Then `replaced`
-    hides records as a delete does, and never records of loads that commit later.
+    hides records as a delete does, and never hides records of loads that commit later.
     """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0

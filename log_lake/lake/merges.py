@@ -15,7 +15,7 @@ from log_lake.lake.line import Line
 
 @dataclass(frozen=True)
 class MergeResult:
-    """The result of a merge; `version` and `transaction_id` are None if there was nothing new.
+    """What a merge of a branch did; `version` and `transaction_id` are None if the branch had nothing new.
 
     `writes`: how many loads, deletes and replaces of `branch` it brought, up to that branch's version `upto`.
     """

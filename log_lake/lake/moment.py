@@ -36,9 +36,10 @@ States = dict[str, LoadedState[PoolState]]
 
 
 def states_at_one_moment(pools: Sequence[Pool]) -> States:
-    """The newest state of each pool, by its id, all of one moment of the lake.
+    """Returns the newest state of each pool, by its id, all of one moment of the lake.
 
-    Raises NotFound if one was dropped, Conflict if transactions are committed faster than this reads, Unavailable.
+    Raises NotFound if a pool was dropped, Conflict if transactions are committed faster than this reads, and
+    Unavailable.
     """
     histories = {pool.config.id: pool.history for pool in pools}
     states = {id: history.load_open() for id, history in histories.items()}
@@ -122,7 +123,8 @@ def _fate(history: History, over: str, prepared: int) -> Decision | None:
 
 
 def views_at_one_moment(pools: Mapping[str, Pool], *, time: str = "") -> dict[str, View]:
-    """A view of `main` of each pool, by the same names, all of one moment: the newest, or a past time (ISO 8601).
+    """Returns a view of `main` of each pool, by the same names, all of one moment: the newest, or a past time (ISO
+    8601).
 
     Raises what `states_at_one_moment` or `states_at_time` raises.
     """

@@ -1,5 +1,5 @@
-"""Resolves names from users: a revision (a version, a transaction id, a branch, a tag, BRANCH@TIME), a
-dropped pool."""
+"""Finds what a name from a user stands for: a revision (a version, a transaction id, a branch, a tag,
+BRANCH@TIME), or a dropped pool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lake_core.records.pools import PoolConfig
 def resolve_revision(
     history: History, revision: str, newest: LoadedState[PoolState] | None = None
 ) -> tuple[LoadedState[PoolState], str]:
-    """The state and the branch of a revision.  `newest`: the newest state, if the caller has read it.
+    """Returns the state and the branch of a revision.  `newest`: the newest state, if the caller has read it.
 
     `revision`: a version, a transaction id, a branch, a tag, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
     Raises NotFound, and InvalidInput for a text that is not a time.
@@ -48,7 +48,8 @@ def resolve_revision(
 
 
 def state_at_time(history: History, time: str, *, branch: str = MAIN) -> LoadedState[PoolState]:
-    """The state after the last transaction of a branch at or before a time.  Raises NotFound, InvalidInput."""
+    """Returns the state after the last transaction of a branch at or before a time.  Raises NotFound,
+    InvalidInput."""
     moment = microseconds(time)
     version = next(
         (version for version, t in history.read_transactions(branch=branch) if t.time <= moment), None
@@ -73,7 +74,7 @@ def _changed(loaded: LoadedState[PoolState]) -> str:
 
 
 def microseconds(text: str) -> int:
-    """A time in ISO 8601, UTC if it has no zone, in microseconds since 1970.  Raises InvalidInput."""
+    """Returns a time in ISO 8601, UTC if it has no zone, as microseconds since 1970.  Raises InvalidInput."""
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError as error:
@@ -86,8 +87,8 @@ def microseconds(text: str) -> int:
 def pool_to_restore(state: PoolsState, text: str) -> PoolConfig:
     """Returns the dropped pool that a user names: NAME, or NAME#ID if several had the name.
 
-    If there is none, returns the listed pool with the name, because its drop may have been interrupted. Raises
-    NotFound, InvalidInput if several fit.
+    If no dropped pool has the name, returns the listed pool with the name, because its drop may have been
+    interrupted. Raises NotFound, and InvalidInput if several pools fit.
     """
     dropped = [d for d in state.dropped.values() if text in (d.pool.name, _dropped_name(d.pool))]
     left = sorted((d for d in dropped if not d.is_deleted), key=lambda d: -d.version)

@@ -29,7 +29,7 @@ ask for it."""
 def begin(
     lake: HasPools, *, token: str = "", message: str = "", open_for: float = OPEN_FOR
 ) -> PoolsTransaction:
-    """Begins a transaction; it may stay open for `open_for` seconds.
+    """Begins a transaction over several pools; it may stay open for `open_for` seconds.
 
     Raises InvalidInput (a lake of an older format, a text too long, an impossible time), Unavailable.
     """
@@ -54,8 +54,8 @@ def begin(
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The ids of transactions: those that `clean` ended, and those whose objects it deleted because no journal
-    needs them."""
+    """The ids of two kinds of transactions: those that `clean` ended, and those whose objects it deleted because
+    no journal needs them."""
 
     ended: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
@@ -135,8 +135,8 @@ def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction,
 
 @dataclass(frozen=True)
 class TransactionRow:
-    """A transaction for people: `state` is open, committing, committed, aborted or damaged; None: not known any
-    more.
+    """A transaction as people see it.  `state` is open, committing, committed, aborted or damaged; None: not known
+    any more.
 
     `renewed`: when the process that commits it last showed that it lives, by the store's clock.
     """

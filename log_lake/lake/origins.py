@@ -26,7 +26,7 @@ def check_begun_with(context: Context, config: PoolConfig, objects: Iterable[str
     """Raises Corrupt if an object lies in another folder, and the pool is not a clone that began with this object.
 
     Raises PlanAgain if the source keeps nothing for the clone any more, because other work has rewritten the
-    last of these objects; Unavailable.
+    last of these objects.  Raises Unavailable.
     """
     elsewhere = sorted({id for id in objects if home_of(id)})
     if not elsewhere:

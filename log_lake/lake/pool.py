@@ -48,8 +48,8 @@ class Pool(Journaled):
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
         """Returns a branch to write to. Raises NotFound.
 
-        A branch of a sub-pool can only be used to delete; for it, `to_delete` must be true, otherwise
-        InvalidInput is raised.
+        A branch of a sub-pool can only be used to delete.  For such a branch `to_delete` must be true,
+        otherwise InvalidInput is raised.
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
@@ -80,11 +80,13 @@ class Pool(Journaled):
         return self._view(loaded, branch, on_missing=on_missing)
 
     def at_branch(self, name: str = MAIN) -> View:
-        """The newest revision of a branch. Unlike `at`, it takes the name of a branch only. Raises NotFound."""
+        """Returns the newest revision of a branch.  Unlike `at`, it takes the name of a branch only.  Raises
+        NotFound."""
         return self._view(self._loaded(name), name, on_missing=FAIL)
 
     def at_version(self, version: int, *, branch: str = MAIN) -> View:
-        """The state of a branch after an entry, whichever branch the entry changed.  Raises NotFound."""
+        """Returns the state of a branch after an entry, whichever branch the entry changed.  Raises
+        NotFound."""
         return self._view(self.history.load_version(version), branch, on_missing=FAIL)
 
     def _view(self, loaded: LoadedState[PoolState], branch: str, *, on_missing: str) -> View:
@@ -110,10 +112,11 @@ class Pool(Journaled):
         on_missing: str = FAIL,
         newest: LoadedState[PoolState] | None = None,
     ) -> Iterator[View]:
-        """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
+        """Returns a context with a view whose objects no vacuum deletes while the block runs: a lease is held and
+        renewed.
 
-        Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not with
-        `on_missing=warn`).
+        Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not
+        with `on_missing=warn`).
         """
         view = self.at(revision, on_missing=on_missing, newest=newest)
         with self.read_lease(view.version, why=why):
@@ -121,7 +124,7 @@ class Pool(Journaled):
             yield view
 
     def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
-        """Writes a lease that holds the view's objects for this many seconds, without renewing it.
+        """Writes a lease that keeps the view's objects for `duration` seconds, and does not renew it.
 
         For a reader that cannot report its end.  Raises InvalidInput (longer than a lease can live), and what
         `leased` raises.
@@ -137,7 +140,7 @@ class Pool(Journaled):
         self._check_whole(view)
 
     def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
-        """A lease for a reader of a version. It lives for `ttl` seconds; by default for the pool's
+        """Returns a lease for a reader of a version.  It lives for `ttl` seconds, by default for the pool's
         `lease.ttl`."""
         context = self.context
         ttl = self.settings["lease.ttl"] if ttl is None else ttl
@@ -152,7 +155,7 @@ class Pool(Journaled):
         view.check_whole(() if view.on_missing == WARN else None)
 
     def leases(self) -> Leases:
-        """The leases of the pool, dead ones too.  Raises Unavailable."""
+        """Returns the leases of the pool, also those that have expired.  Raises Unavailable."""
         context, ttl = self.context, self.settings["lease.ttl"]
         return list_leases(
             self.store,
@@ -197,7 +200,7 @@ class Pool(Journaled):
         return tags.tags(self)
 
     def tag_costs(self) -> dict[str, int]:
-        """For each live tag, by name: the bytes of objects that only this tag keeps."""
+        """Returns for each live tag, by name, the bytes of the objects that only this tag keeps."""
         return tags.costs(self)
 
     def split(self, *, at: Sequence[Any] = (), into: int | None = None) -> SplitResult:
@@ -242,7 +245,7 @@ class Pool(Journaled):
         return ranges.ranges_of(self.at(revision))
 
     def feed(self, branch: str = MAIN) -> Feed:
-        """A feed of the branch's transactions.  Raises NotFound."""
+        """Returns a feed of the branch's transactions.  Raises NotFound."""
         self._loaded(branch)
         return Feed(self.history, branch, self.sub_pool)
 
@@ -274,7 +277,7 @@ class Pool(Journaled):
                 raise
 
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
-        """Transactions newest first; raises NotFound for an unknown branch."""
+        """Yields the transactions with their versions, newest first.  Raises NotFound for an unknown branch."""
         if branch is not None:
             self._loaded(branch)
         return self.history.read_transactions(branch=branch)

@@ -25,7 +25,7 @@ from log_lake.texts.keytext import check_classes, show_key
 
 @dataclass(frozen=True)
 class SplitResult:
-    """Split points that were added or removed; `version` and `transaction_id` are None if there was nothing to do.
+    """How many split points were added or removed; `version` and `transaction_id` are None if no point had to be.
 
     `points`: how many were added or removed; `ranges`: how many ranges the pool has now.
     """
@@ -60,7 +60,7 @@ class PoolRange:
 
 
 def ranges_of(view: View) -> list[PoolRange]:
-    """The ranges of a view in the order of the key: one if the pool has no split points."""
+    """Returns the ranges of a view in the order of the key: one range if the pool has no split points."""
     return [
         PoolRange(
             low=show_key(one.key_range.low, view.key),
@@ -78,7 +78,7 @@ def ranges_of(view: View) -> list[PoolRange]:
 
 
 def points_at(view: View, at: Sequence[Any]) -> tuple[bytes, ...]:
-    """The split points at these keys, ascending.  Raises InvalidInput."""
+    """Returns the split points at these keys, in ascending order.  Raises InvalidInput."""
     if not isinstance(at, list | tuple) or any(key in ("", [""], None, [None]) for key in at):
         raise InvalidInput(f"split points {at!r}: write a list of keys; none may be an empty text or None")
     points = {view.bound(key) for key in at}
@@ -91,7 +91,7 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
     """Returns at most `into - 1` split points that cut the view's bytes evenly, by the samples in the objects'
     footers.
 
-    Raises InvalidInput if the view has no records, or if the pool already has other split points;
+    Raises InvalidInput if the view has no records, or if the pool already has other split points.  Raises
     ObjectMissing, Corrupt, Unavailable.
     """
     if not isinstance(into, int) or not 2 <= into <= MAX_POINTS + 1:

@@ -46,7 +46,8 @@ UNIT_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Rekeyed:
-    """The new pool, the version of the old one whose records it holds, and what was written."""
+    """What came of a rekey: the new pool, the version of the old pool whose records it holds, and what was
+    written."""
 
     pool: Pool
     version: int
@@ -62,7 +63,8 @@ class RekeyBulk(Bulk):
     def give(
         self, worker: Worker, number: int, unit: ScanPlan, bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | Built]:
-        """Yields the pieces of the records that a plan reads, then the objects that the worker wrote."""
+        """Yields the pieces of the records that the plan `unit` reads, then the objects that the worker
+        wrote."""
         read = 0
 
         def blocks() -> Iterator[Block]:
@@ -109,10 +111,10 @@ def rekey(
 ) -> Rekeyed:
     """Makes a pool with another key from the readable records of a pool at a revision, `$nokey` included.
 
-    It has the settings of the old pool, and its kind unless `kind` says another one.  Records are never
-    combined: if two get the same new key, an upsert pool is refused.  `ranges`: split the new pool into so
-    many. If it fails after records were written, the error names the folder that is left. Raises AlreadyExists,
-    NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+    The new pool has the settings of the old one; it has the same kind too, unless `kind` names another.
+    Records are never combined: if two records get the same new key, an upsert pool is refused.  `ranges`: how
+    many ranges the new pool gets. If it fails after records were written, the error names the folder that is
+    left.  Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
     """
     old = lake.pool(name)
     if old.sub_pool:
@@ -136,8 +138,8 @@ def rekey(
 
 @contextlib.contextmanager
 def names_what_is_left(pool: Pool) -> Iterator[None]:
-    """If the block fails, and the folder of the unlisted pool is on the store, adds the folder's name to the
-    error."""
+    """Returns a context: if its block fails, and the folder of the unlisted pool is on the store, adds the
+    folder's name to the error."""
     try:
         yield
     except LakeError as error:

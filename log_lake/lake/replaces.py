@@ -1,4 +1,4 @@
-"""Replaces: a load whose transaction also deletes the old records.  Called by `Branch`."""
+"""Replaces: a replace is a load whose transaction also deletes the old records.  Called by `Branch`."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class PendingReplace:
             check_fulfils(records, self.spec.condition)
 
     def settled(self, branch: Line, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]) -> DeleteSpec:
-        """The range and condition that the new objects replace.  Raises InvalidInput if a record lies outside
-        of the range."""
+        """Returns the range and condition whose records the new objects replace.  Raises InvalidInput if a new
+        record lies outside of the range."""
         spec, key = self.spec, branch.config.key
         if self.waiting is not None:
             classes = key_classes_with(branch.revision(), objects, schemas)
@@ -60,7 +60,7 @@ def begin_replace(
     """Begins a load with the range that it replaces, or returns the first result under the token; `brought` are
     fields of the new records.
 
-    If only the new records can show the class of the range's bounds, these stay text until the records are
+    If only the new records can show the class of the range's bounds, the bounds stay text until the records are
     read.  With `narrow` the condition narrows the range.
     """
     pending = begin_load(branch, write)
@@ -83,7 +83,7 @@ def begin_replace(
 
 
 def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
-    """Replaces records by those of files."""
+    """Replaces the records that `write` names by those of files."""
     keeps = write.settings(branch.config)["schema"] != EVOLVE
     fields = fields_at(branch.history.load_open().state, branch.name) if keeps else None
     with branch.open_files(files, write, fields=fields) as source:
@@ -94,7 +94,8 @@ def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> L
 def replace_by_blocks(
     branch: Line, blocks: Iterable[Block], write: WriteArguments, *, narrow: bool = False
 ) -> LoadResult:
-    """Replaces records by these, which must be in the replaced range and fulfil the condition.
+    """Replaces the records that `write` names by those of blocks, which must be in the replaced range and fulfil
+    the condition.
 
     A condition is checked once the first new records are there, because it may name fields that only they have.
     """

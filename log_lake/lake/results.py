@@ -27,14 +27,16 @@ from log_lake.reading.live import LiveCount
 
 @dataclass(frozen=True)
 class LoadResult:
-    """The result of a load; `version` and `transaction_id` are None if there was nothing to load.
+    """The result of a load; `version` and `transaction_id` are None if the input had nothing to load.
 
     `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is
     the bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`:
     what was detected in the files.  `overtaken`: a text for each replace that hides records of the load.
     `changes`: the changes of fields, in lines, compared with the version on which the load began; `retyped`:
-    the number of fields that have another type now.  `removed`: the records that a replace removed; None if
-    that is not known, or if the load replaced nothing; an upper bound unless `removed_is_exact`.
+    the number of fields that have another type now.
+
+    `removed`: how many records a replace removed; None if that is not known, or if the load replaced nothing.
+    The number is an upper bound unless `removed_is_exact`.
     """
 
     version: int | None
@@ -82,16 +84,17 @@ class PendingLoad:
     believes: bool = False
 
     def contract(self, config: PoolConfig) -> Contract | None:
-        """The contract for the records; None if they may change fields, or if there are no fields yet."""
+        """Returns the contract for the records; None if loads may change the pool's fields, or if there are no
+        fields yet."""
         return contract_of(self.schema, self.fields, config)
 
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """The result of a delete; `version` and `transaction_id` are None if there was nothing to delete.
+    """The result of a delete; `version` and `transaction_id` are None if no record had to be deleted.
 
-    `covers` counts references that may hold deleted records.  `records`: the deleted records that readers saw, an
-    upper bound unless `is_exact`; None if that is not known.
+    `covers` is how many references may hold deleted records.  `records` is how many of the records that readers
+    saw were deleted, an upper bound unless `is_exact`; None if that is not known.
     """
 
     version: int | None
@@ -103,7 +106,7 @@ class DeleteResult:
 
 
 def repeated_load(first: Remembered) -> LoadResult:
-    """The result of the commit that used the token first."""
+    """Returns the result of the commit that used the token first."""
     return LoadResult(
         first.version,
         first.transaction_id,
@@ -117,7 +120,8 @@ def repeated_load(first: Remembered) -> LoadResult:
 
 
 def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
-    """The result of the delete that used the token first.  Raises InvalidInput if that was not a delete."""
+    """Returns the result of the delete that used the token first.  Raises InvalidInput if the first use was not a
+    delete."""
     if first.objects:
         brought = counted(first.records + first.nokey + first.rejected, "record")
         raise InvalidInput(
@@ -152,7 +156,7 @@ def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> N
 
 
 def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: str) -> str:
-    """The log line of work whose token was used before."""
+    """Returns the line that is logged for work whose token was used before."""
     return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
 
 
@@ -163,7 +167,7 @@ def committed_load(
     changes: FieldChanges = UNCHANGED,
     removed: LiveCount | None = None,
 ) -> LoadResult:
-    """The result of a load that was just committed."""
+    """Returns the result of a load that was just committed."""
 
     def count(sub_pool: str) -> int:
         return sum(o.records for o in objects if o.sub_pool == sub_pool)

@@ -39,10 +39,10 @@ from log_lake.texts.is_text import require_text
 
 @dataclass(frozen=True)
 class RevertResult:
-    """What a revert of the version `reverted` did: the references and deletes that it removed and restored.
+    """What a revert of the version `reverted` did: how many references and deletes it removed and restored.
 
-    `hidden`: objects whose records a new tombstone hides, because a compaction had rewritten them.
-    `content`: what the branch holds now by its stored sums, as `lake verify` prints it; "" if that is not known.
+    `hidden`: objects whose records a new tombstone hides, because a compaction had rewritten them.  `content`:
+    what the branch contains now by its stored sums, as `lake verify` prints it; "" if that is not known.
     """
 
     version: int
@@ -158,9 +158,9 @@ def _found(history: History, revision: str) -> tuple[int, str]:
 
 
 def changes_of(history: History, branch: str, *, since: int, until: int) -> Sequence[Change]:
-    """The changes of a branch from version `since` to `until`, with the state before each.
+    """Returns the changes of a branch from version `since` to `until`, each with the state before it.
 
-    Raises NotFound if they are purged.
+    Raises NotFound if entries of these versions are purged.
     """
     state: PoolState = history.load_version(since - 1).state if since > 1 else history.journal.initial
     changes = []

@@ -1,4 +1,5 @@
-"""The settings of writers and readers: their leases, and how long tokens are known."""
+"""The settings of a pool that its writers and readers follow: for their leases, and for how long tokens are
+known."""
 
 from __future__ import annotations
 

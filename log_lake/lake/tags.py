@@ -35,7 +35,7 @@ CHUNK = 10_000
 
 @dataclass(frozen=True)
 class TagResult:
-    """A tag that was set or deleted, and the version and branch that it names."""
+    """A tag that was set or deleted, with the version and the branch to which it points."""
 
     version: int
     transaction_id: str
@@ -73,7 +73,8 @@ def set_tag_on(
 
 
 def keep_for(pool: Journaled, name: str, resolve: TagAt, *, reason: str) -> TagResult:
-    """Sets a tag of the lake's own, for a clone, on the state and branch that `resolve` returns."""
+    """Sets one of the tags that the lake itself uses, for a clone, on the state and branch that `resolve`
+    returns."""
     ids = pool.context.ids
     return planned(lambda: _set(pool, name, *resolve(), id=ids.new(), reason=reason, expires=None))
 
@@ -170,12 +171,13 @@ def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
 
 
 def tags(pool: Journaled) -> dict[str, Tag]:
-    """The tags by name, expired ones too."""
+    """Returns the tags of a pool by name, also those that have expired."""
     return dict(sorted(pool.history.load_open().state.tags.items()))
 
 
 def costs(pool: Journaled) -> dict[str, int]:
-    """By name of each live tag: the bytes of objects to which no branch and no other live tag refers."""
+    """Returns for each live tag, by name, the bytes of the objects to which no branch and no other live tag
+    refers."""
     state, now = pool.history.load_open().state, int(pool.context.now() * 1_000_000)
     referenced = {id for branch in state.branches.values() for id in _objects(branch)}
     kept = {

@@ -34,7 +34,7 @@ def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
 
 
 def has_writes(child: BranchState) -> bool:
-    """Whether a merge of the branch would bring anything."""
+    """Whether the branch has writes that a merge would bring to its parent."""
     return (
         child.fork is not None
         and not child.fork.merged

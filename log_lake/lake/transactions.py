@@ -72,7 +72,8 @@ class HasPools(Protocol):
 
 @dataclass(frozen=True)
 class TransactionResult:
-    """A commit: the version that merged the transaction into each pool, by name; pools without writes are left out.
+    """What a commit did: by the name of each pool, the version that merged the transaction.  Pools without writes
+    are left out.
 
     `repeated`: an earlier transaction with its token was committed, and this one changed nothing.
     """
@@ -103,11 +104,11 @@ class PoolsTransaction:
     # --- writing and reading
 
     def pool(self, name: str, *, into: str = MAIN) -> Branch:
-        """A pool to write to: a branch that the commit merges into the branch `into`.
+        """Returns a branch of the pool `name` to write to; the commit merges it into the branch `into`.
 
-        The first call for a pool makes that branch; from then on the transaction sees the pool as it was, and its
-        own writes.  Raises NotFound (no such pool, branch or transaction), Conflict (it was committed or aborted),
-        InvalidInput (the pool joined with another `into`), Unavailable.
+        The first call for a pool makes that branch; from then on the transaction sees the pool as it was, and
+        its own writes. Raises NotFound (no such pool, branch or transaction), Conflict (it was committed or
+        aborted), InvalidInput (the pool joined with another `into`), Unavailable.
         """
         self.check_open()
         pool = self._lake.pool(name)
@@ -125,7 +126,7 @@ class PoolsTransaction:
         return pool.known_branch(self.branch)
 
     def at(self, name: str, *, into: str = MAIN) -> View:
-        """A pool as this transaction sees it. If the transaction has not written to the pool, it is read at its
+        """Returns a pool as this transaction sees it.  If the transaction has not written to the pool, this is its
         newest version.
 
         Raises NotFound, Unavailable.
@@ -134,7 +135,7 @@ class PoolsTransaction:
         return pool.at_branch(self.revision(pool, into=into))
 
     def revision(self, pool: Pool, *, into: str = MAIN) -> str:
-        """The branch of a pool that this transaction reads: its own, or `into` if it writes nothing there.
+        """Returns the branch of a pool that this transaction reads: its own, or `into` if it writes nothing there.
 
         Raises NotFound, Unavailable.
         """
@@ -376,7 +377,7 @@ class PoolsTransaction:
         branches.
 
         The objects of an aborted transaction are deleted too, if all pools were cleaned: no journal needs them.
-        Failures are logged; `clean`, or a process that finds the rest, completes the work.
+        Failures are logged; `clean`, or a process that finds what is left, completes the work.
         """
         decision = self._decisions.get(self.id)
         if decision is not None:
@@ -400,11 +401,10 @@ class PoolsTransaction:
         return True
 
     def forget(self, ended: Set[str]) -> bool:
-        """Deletes the transaction's objects, unless a pool that joined and is not in `ended` may still have its
-        branch. Returns whether it did.
+        """Deletes the objects that record the transaction.  Returns whether it did.
 
-        Such a pool joined just now, or was dropped. If it is restored, `clean` finds its branch by these
-        objects.
+        It keeps them if a pool that joined and is not in `ended` may still have its branch: such a pool joined
+        just now, or was dropped.  If it is restored, `clean` finds its branch by these objects.
         """
         listed = self._decisions.listed(self.id)
         state = self._lake.catalog.load().state
@@ -417,7 +417,7 @@ class PoolsTransaction:
         planned(lambda: end_branch(pool, self.branch))
 
     def pools(self, listed: ListedTransaction) -> list[Pool]:
-        """The pools that joined and are not dropped, in the order of their ids."""
+        """Returns the pools that joined and are not dropped, in the order of their ids."""
         pools = self._lake.catalog.load().state.pools
         return [self._lake.unlisted(pools[id]) for id in listed.pools if id in pools]
 

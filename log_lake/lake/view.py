@@ -61,9 +61,9 @@ def _on_store(references: Iterable[Reference]) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class View(Revision):
-    """A revision that can be read, because it knows the store of its objects.
+    """A pool at one revision, for reading: it knows the store of the revision's objects.
 
-    `history` shows whether a missing object was vacuumed; `on_missing` is `fail` or `warn`.
+    `history` shows whether a missing object was vacuumed.  `on_missing`: what happens then, `fail` or `warn`.
     """
 
     store: Store
@@ -72,7 +72,7 @@ class View(Revision):
 
     @property
     def depth(self) -> int:
-        """The most objects that overlap at one key."""
+        """How many objects overlap at the key where most of them do."""
         return overlap_depth(self.references)
 
     def plan(
@@ -84,7 +84,7 @@ class View(Revision):
         keep: Collection[str] = (),
         ranges: Sequence[KeyRange] | None = None,
     ) -> ScanPlan:
-        """Plans a scan of the range; if `ranges` are given, of all of them.
+        """Returns the plan of a scan of the range; if `ranges` are given, of all of them.
 
         `keep`: columns of `hidden.ROW`, with which the plan also has the records' own types (`plan_scan`).
 
@@ -156,10 +156,10 @@ class View(Revision):
             yield from scan(plan, self.store, pool_id=self.config.id, reads=lambda records: check())
 
     def parts(self, plan: ScanPlan, jobs: int) -> list[ScanPlan]:
-        """The parts of a plan that `run` reads, `jobs` of them at the same time, by key.
+        """Returns the parts of a plan, by key; `run` reads `jobs` of them at the same time.
 
-        If the pool has fewer ranges than that, it reads footers.  Raises ObjectVacuumed, ObjectMissing, Corrupt,
-        Unavailable.
+        If the pool has fewer ranges than that, it reads footers.  Raises ObjectVacuumed, ObjectMissing,
+        Corrupt, Unavailable.
         """
 
         def divide(pieces: int) -> list[KeyRange]:
@@ -177,7 +177,8 @@ class View(Revision):
         """Raises ObjectVacuumed if a vacuum has begun to take objects of these references (None: of all
         references).
 
-        Raises NotFound if the pool was dropped, because a vacuum of dropped pools may have begun; Unavailable.
+        Raises NotFound if the pool was dropped, because a vacuum of dropped pools may have begun.  Raises
+        Unavailable.
         """
         if self.history is None:
             return
@@ -196,7 +197,7 @@ class View(Revision):
     def may_lose(self, references: Iterable[Reference]) -> bool:
         """Whether a vacuum may take an object of these references, because no branch refers to it any more.
 
-        Raises NotFound if the pool was dropped; Unavailable.
+        Raises NotFound if the pool was dropped, and Unavailable.
         """
         if self.history is None:
             return False
@@ -205,7 +206,7 @@ class View(Revision):
 
     @contextmanager
     def absence_explained(self) -> Iterator[None]:
-        """Inside the block, an ObjectMissing is turned into ObjectVacuumed if a vacuum took the object."""
+        """Returns a context that turns ObjectMissing into ObjectVacuumed if a vacuum took the object."""
         try:
             yield
         except ObjectMissing as error:
@@ -240,7 +241,7 @@ class View(Revision):
         columns: list[str] | None = None,
         where: str | Condition | None = None,
     ) -> pa.Table:
-        """All records at once; for results that fit in memory."""
+        """Returns all records in one table; for results that fit in memory."""
         plan = self.plan(key_range=key_range, columns=columns, where=where)
         tables = list(self.run(plan))
         if not plan.columns:  # Arrow forgets how many records there are when it joins tables of no columns
@@ -255,7 +256,8 @@ class View(Revision):
         where: str | Condition | None = None,
         limit: int | None = None,
     ) -> pa.RecordBatchReader:
-        """The records of a scan as an Arrow stream, in bounded memory; a reader that is dropped ends the scan.
+        """Returns the records of a scan as an Arrow stream, in bounded memory; a reader that is dropped ends the
+        scan.
 
         Raises what `scan` raises: InvalidInput here, the others when the stream is read.
         """
@@ -273,7 +275,7 @@ class View(Revision):
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def get(self, values: Value | list[Value]) -> pa.Table:
-        """The records of one key, or of all keys that begin with the values given."""
+        """Returns the records of one key, or of all keys that begin with the given values."""
         prefix = self.bound(values)
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
 
@@ -288,7 +290,8 @@ class View(Revision):
         return summarize(self, self.plan(), read=self.run if read else None)
 
     def content(self, *, jobs: int = 1) -> ContentSum:
-        """The number of records and their content sum: equal for views that hold the same records.
+        """Returns the number of records and their content sum; both are equal for views that hold the same
+        records.
 
         Reads no object if the stored sums suffice (`stored_content`).  Otherwise it reads all records, `jobs`
         parts of the keys at the same time.  Raises what `scan` raises.
@@ -301,14 +304,16 @@ class View(Revision):
         return sum((content_of(table) for table in tables), ContentSum())
 
     def stored_content(self) -> ContentSum | None:
-        """Returns the content of an append pool by the sums of its references alone.
+        """Returns the number of records of an append pool and their content sum, by the sums of its references
+        alone.
 
-        None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+        Returns None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
         """
         return stored_content(self)
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
-        """Every stored version of the keys in a range, and what happens to each."""
+        """Returns every stored version of the records whose keys are in a range, and what becomes of each for
+        readers."""
         references = self._without_vacuumed(self.references_in(key_range))
         with self.absence_explained():
             return explain(self, self.store, key_range, references)
@@ -331,17 +336,18 @@ class View(Revision):
         return KeyRange(b"" if low is None else self.bound(low), None if high is None else self.bound(high))
 
     def bound(self, values: Any) -> bytes:
-        """Key values, or a prefix of them, as an encoded bound.
+        """Returns the values of a key, or of its first fields, as an encoded bound.
 
-        A scalar is the first field.  Texts are read by the type of the pool's key field.  Raises InvalidInput.
+        A single value is the value of the first field.  Texts are read by the type of the pool's key field.
+        Raises InvalidInput.
         """
         parts = values if isinstance(values, list | tuple) else [values]
         return encoded(parts, self.key, self.key_classes)
 
     def bound_of_text(self, text: str) -> bytes:
-        """A key as a user writes it (`texts.keytext`), as an encoded bound; raises InvalidInput."""
+        """Returns a key as a user writes it (`texts.keytext`) as an encoded bound.  Raises InvalidInput."""
         return encoded(parts_of(text, self.key), self.key, self.key_classes)
 
     def object_name(self, reference: Reference) -> str:
-        """The name on the store of the reference's data object."""
+        """Returns the name on the store of the data object of a reference."""
         return naming.data_object(self.config.id, reference.object)

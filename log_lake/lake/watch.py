@@ -53,7 +53,7 @@ class WatchPosition(NamedTuple):
     version: int = 0
 
     def version_of(self, pool_id: str) -> int:
-        """The version of this pool that was seen; 0 if the position is that of another pool."""
+        """Returns the version of this pool that was seen; 0 if the position belongs to another pool."""
         return self.version if self.pool_id == pool_id else 0
 
 
@@ -71,7 +71,8 @@ class News:
 
 
 def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
-    """The current positions: only later transactions will be news.  Raises Unavailable, Corrupt."""
+    """Returns the current positions of the pools: only later transactions will be news.  Raises Unavailable,
+    Corrupt."""
     pools = lake.pools_of(names)
 
     def newest(name: str) -> WatchPosition:
@@ -144,8 +145,8 @@ class Watcher:
 
 
 def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], WatchPosition]:
-    """Like `Watcher.look`, for one pool, from a position that may be old, so that its entries may be purged by
-    now.
+    """Returns the new transactions of one pool and its new position, as `Watcher.look` does, from a position that
+    may be old, so that its entries may be purged by now.
 
     All entries that were purged unseen are one event, of any branch.
     """

@@ -47,5 +47,5 @@ class WriteArguments:
             raise InvalidInput(f"bulk={self.bulk!r}: give True or False")
 
     def settings(self, config: PoolConfig) -> Settings:
-        """The pool's settings, in which the options of the write replace those of the same names."""
+        """Returns the pool's settings, with the options of the write in place of settings of the same names."""
         return Settings({**config.settings, **self.options})
