@@ -65,8 +65,7 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What the file `lake.json` says.  `upgraded`: programs of an older version may still have the lake
-    open."""
+    """The content of `lake.json`.  `upgraded`: programs of an older version may still have the lake open."""
 
     magic: str
     version: int
@@ -292,8 +291,7 @@ class Lake:
         settings: Mapping[str, str] | None = None,
         aggregates: Mapping[str, str] | None = None,
     ) -> PoolConfig:
-        """Returns a pool with a new id that is not in the list of pools yet.  Raises InvalidInput for an
-        impossible key, kind or setting."""
+        """Returns a pool with a new id, not listed yet.  Raises InvalidInput (impossible key, kind, setting)."""
         if not isinstance(key, str | PoolKey):
             raise InvalidInput(f"key={key!r}: give the fields as one text, as 'FIELD' or 'FIELD,FIELD:desc'")
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
@@ -362,8 +360,7 @@ class Lake:
         return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
 
     def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
-        """Restores a dropped pool: NAME, or NAME#ID if several had the name.  It gets the name `new_name` if that
-        is given.
+        """Restores a dropped pool: NAME, or NAME#ID if several had the name; as `new_name`, if that is given.
 
         The pool has everything that it had.  If a restore is interrupted, the pool is listed and refuses all
         work; then restore it again, or drop it.  Raises NotFound (no such pool, or its grace time is over),
@@ -385,11 +382,9 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Writes a note into a folder that is not in the list of pools; the note says that the folder is not
-        needed.  Nothing is deleted.
+        """Notes in a folder that is not in the list of pools that it is not needed.  Nothing is deleted.
 
-        Raises NotFound if there is no such folder, InvalidInput if the list has the pool (or had it until the
-        pool was dropped), and Unavailable.
+        Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
         """
         give_up_unlisted(self.context, self.catalog.load().state, pool_id)
 
@@ -424,8 +419,7 @@ class Lake:
         return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
 
     def at(self, *names: str, time: str = "") -> dict[str, View]:
-        """Returns views of several pools by name, all of one moment (docs/transactions.md): now, or a time in ISO
-        8601.
+        """Returns views of several pools by name, all of one moment (docs/transactions.md): now, or an ISO time.
 
         Raises NotFound, InvalidInput, Conflict, Unavailable.
         """
