@@ -25,6 +25,7 @@ list to pyproject.toml):
     agents         programs that keep the lake in order; one folder an agent
     kafka          topics of Kafka into pools, with their offsets in the journal
     erasure        removes records from every object, with a receipt
+    derived        pools that hold the answer of a query over another pool, kept as it changes
     sql_writes     statements of SQL that change a pool
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
     repair         finds damage, takes it out, rebuilds a pool from its objects

@@ -16,6 +16,7 @@ from log_lake.agents.retention import policy as retention
 from log_lake.agents.split import policy as split
 from log_lake.agents.tombstones import policy as tombstones
 from log_lake.coverage import settings as coverage
+from log_lake.derived import settings as derived
 from log_lake.kafka import settings as kafka
 from log_lake.lake import settings as lake
 from log_lake.loading import options as loading
@@ -43,6 +44,7 @@ ROOMS = (
     kafka,
     intervals,
     coverage,
+    derived,
 )
 """The modules that declare settings, in that order."""
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 SINCE = 3
 """The format version of a lake from which on it may have clones: programs of older ones do not know them."""
 
-ONE_POOL = ("ingest.source", "intervals.source")
+ONE_POOL = ("ingest.source", "intervals.source", "derive.from", "derive.query")
 """Settings that only one pool should have. The place of a published table (`publish.iceberg`) is another
 one."""
 

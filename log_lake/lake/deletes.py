@@ -19,6 +19,7 @@ from log_lake.texts.keytext import check_classes
 
 def delete(branch: Line, write: WriteArguments) -> DeleteResult:
     """Deletes the records of a key range that fulfil a condition, as `Branch.delete` says."""
+    branch.check_not_derived()
     return branch.believing(
         lambda believed: (
             _delete(branch, write, believed)

@@ -20,7 +20,7 @@ from lake_core.errors import Conflict, InvalidInput, LakeError, NotFound
 from lake_core.history import Committed, Draft, History, PoolState
 from lake_core.journal import LoadedState
 from lake_core.journal.store_time import surely_past
-from lake_core.naming import transaction_of
+from lake_core.naming import MAIN, transaction_of
 from lake_core.phrases import counted
 from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
@@ -175,6 +175,15 @@ class Line(PoolPart):
         """Raises InvalidInput for a sub-pool."""
         if self.sub_pool:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
+
+    def check_not_derived(self) -> None:
+        """Raises InvalidInput if this is what a derived pool shows, into which only its query writes."""
+        shown = self.name == MAIN or transaction_of(self.name)
+        if shown and self.settings["derive.from"] and self.settings["derive.query"]:
+            raise InvalidInput(
+                f"pool {self.config.name!r} is derived from another one, so nothing else changes it: change its "
+                f"source, or end that with lake set {self.config.name} derive.from="
+            )
 
 
 def discard_refused(context: Context, history: History, refused: Draft) -> None:

@@ -70,6 +70,8 @@ def begin_load(
     `believed`: a state that is probably the newest; the load is committed only if it was (`Line.believing`).
     """
     branch.check_writable()
+    if not write.derives:
+        branch.check_not_derived()
     loaded = believed or branch.history.load_open()
     if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
         return repeated_load(first)

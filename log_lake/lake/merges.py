@@ -31,6 +31,7 @@ class MergeResult:
 def merge(target: Line, name: str, *, message: str) -> MergeResult:
     """Merges the branch `name` into `target`, as `Branch.merge` says."""
     target.check_writable()
+    target.check_not_derived()
     return planned(lambda: _merge(target, name, message=message))
 
 

@@ -60,6 +60,8 @@ class RevertResult:
 def revert(branch: Line, revision: str, *, message: str, maintenance: bool = False) -> RevertResult:
     """Undoes the transactions of a version on the branch, or one transaction by its id."""
     branch.check_writable()
+    if not maintenance:
+        branch.check_not_derived()
     return planned(lambda: _revert(branch, revision, message=message, maintenance=maintenance))
 
 

@@ -24,7 +24,7 @@ class WriteArguments:
     this machine the bytes of a file are, if not under its name.  `bulk`: no two objects of a load share a key,
     and they are cut at the pool's split points.  `token` and `message` are stored with the transaction; the
     reason of a delete is its message.  `count`: reads some records, if necessary, to count those that are
-    removed.
+    removed.  `derives`: this keeps a derived pool, into which nothing else is written.
     """
 
     token: str = ""
@@ -37,6 +37,7 @@ class WriteArguments:
     progress: Callable[[str, float], None] = silent
     bulk: bool = False
     paths: Mapping[str, str] = field(default_factory=dict)
+    derives: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.key_range, KeyRange | RangeText):

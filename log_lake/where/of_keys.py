@@ -9,6 +9,7 @@ the pool's state holds the condition.  So the numbers of keys and comparisons ar
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -39,16 +40,24 @@ def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
     Other columns are ignored.  Raises InvalidInput as `check_keys` does, and for too many keys.
     """
     check_keys(keys, key)
-    columns = [[encode_value(value) for value in from_array(keys.column(name))] for name in key.names]
+    return of_values(keys, key.names)
+
+
+def of_values(values: pa.Table, names: Sequence[str]) -> Condition | None:
+    """The condition that the fields `names` have the values of one of the table's rows; None without a row.
+
+    Raises InvalidInput for too many rows.
+    """
+    columns = [[encode_value(value) for value in from_array(values.column(name))] for name in names]
     named: _Keys = frozenset(zip(*columns, strict=True))
     if not named:
         return None
     if len(named) > MAX_KEYS:
         raise too_many_keys()
-    condition, comparisons = _alternatives(tuple(key.names), named)
-    if len(key.names) > 1 and comparisons > MAX_COMPARISONS:
+    condition, comparisons = _alternatives(tuple(names), named)
+    if len(names) > 1 and comparisons > MAX_COMPARISONS:
         raise InvalidInput(
-            f"{counted(len(named), 'key')} of {len(key.names)} fields need {comparisons:,} comparisons, and at "
+            f"{counted(len(named), 'key')} of {len(names)} fields need {comparisons:,} comparisons, and at "
             f"most {MAX_COMPARISONS} can be made; {_ADVICE}"
         )
     return condition
