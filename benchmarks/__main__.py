@@ -31,6 +31,7 @@ NAMES = (
     "ranges",
     "index",
     "rules",
+    "derived",
     "spark",
     "airflow",
     "flights",

@@ -18,6 +18,7 @@ from log_lake.cli.opening import open_lake
 from log_lake.combine.declared import parse_aggregates
 from log_lake.console.output import json_of, print_json, print_rows, print_table, say, terminal_width
 from log_lake.console.sink import print_text
+from log_lake.derived.standing import standing_of
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
 from log_lake.lake.pool import Pool
@@ -214,8 +215,9 @@ def _print_dropped(args: Namespace, lake: Lake) -> None:
 
 def show(args: Namespace) -> None:
     """Show one pool: layout, restorable versions, schema, settings."""
-    pool = open_lake(args).pool(args.pool)
-    view = pool.at(args.at)
+    lake = open_lake(args)
+    pool = lake.pool(args.pool)
+    view, derived = pool.at(args.at), standing_of(lake, pool)
     references, left, live = view.references, reach(pool), records_seen(view)
     lag = _published(pool, view)
     shown = {
@@ -224,6 +226,7 @@ def show(args: Namespace) -> None:
         "key": str(view.key) or "(arrival)",
         "kind": pool.config.kind,
         "clone_of": None if pool.config.clone is None else pool.config.clone.text,
+        "derived": None if derived is None else vars(derived),
         "branch": view.branch,
         "version": view.version,
         "records": live.records,
@@ -254,6 +257,9 @@ def show(args: Namespace) -> None:
         print_json(shown)
         return
     names = ["pool", "id", "key", "kind", *(["clone_of"] if pool.config.clone else [])]
+    if derived is not None:
+        shown["derived"] = derived.line.removeprefix("derived ")
+        names.append("derived")
     for name in (*names, "branch", "version", "records", "objects", "size", "depth"):
         value = shown[name]
         text = f"{value:,}" if isinstance(value, int) else str(value)

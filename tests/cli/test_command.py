@@ -126,7 +126,7 @@ def words_of(command: str) -> list[str]:
         "completion": ["bash"], "init": [], "ls": [], "upgrade": [], "merge": ["p", "b"],
         "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [], "ui": [],
         "serve": [], "rekey": ["p", "q", "--key", "k"], "verify": ["p", "q"], "begin": [], "transactions": [],
-        "clone": ["p", "q"],
+        "clone": ["p", "q"], "derive": [],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 

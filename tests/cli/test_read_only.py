@@ -61,6 +61,7 @@ READS: dict[str, list[list[str]]] = {
     "publish": [["publish", "p", "--status"]],
     "transactions": [["transactions"]],
     "index": [["index", "ls"], ["index", "show", "p"]],
+    "derive": [["derive"], ["derive", "--run", "--dry-run"]],
 }
 """How each command is called where it changes nothing."""
 

@@ -32,6 +32,27 @@ def _clone(parser: ArgumentParser) -> None:
     parser.add_argument("--to", metavar="URI", help="make NEW in this lake, with copies of the objects")
 
 
+def _derive(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", nargs="?", metavar="NAME")
+    parser.add_argument(
+        "--from", dest="source", metavar="POOL", help="make NAME from the records of this pool"
+    )
+    parser.add_argument(
+        "--query", metavar="SQL", help="with --from: the SELECT from POOL whose answer NAME holds from now on"
+    )
+    parser.add_argument(
+        "--key",
+        default="",
+        metavar="FIELD[:desc],...",
+        help="with --from: the columns that the records are sorted by (default: the groups, or the key of POOL)",
+    )
+    parser.add_argument(
+        "--set", nargs="+", default=[], action="extend", metavar="K=V", help="with --from: settings of NAME"
+    )
+    parser.add_argument("--run", action="store_true", help="keep NAME, or all derived pools, now")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be computed; change nothing")
+
+
 def _create(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument(
@@ -139,6 +160,14 @@ COMMANDS = (
         run="pools.clone",
         writes=Writes.ALWAYS,
         arguments=_clone,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="derive",
+        help="make a pool NAME that holds the answer of a query over a pool, or keep such pools; alone: list them",
+        run="deriving.derive_",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_derive,
         keeps_metadata=True,
     ),
     Command(
