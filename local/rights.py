@@ -218,6 +218,10 @@ ROLES = {
     "agent intervals": Role(
         "replaces intervals of time", (*_POOL, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT)
     ),
+    "agent derive": Role(
+        "keeps derived pools, from other pools of the lake",
+        (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT),
+    ),
     "agent compact": Role("merges objects", (*_DERIVED, *_AGENT)),
     "agent tombstones": Role("rewrites objects without deleted records", (*_DERIVED, *_AGENT)),
     "agent split": Role(

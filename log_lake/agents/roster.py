@@ -167,6 +167,13 @@ _TABLE = (
         by_interval=True,
     ),
     AgentRow(
+        name="derive",
+        says="Keeps derived pools, which hold the answer of a query",
+        purpose=Purpose.LOADING,
+        parameters=("limit",),
+        schedule="*/10 * * * *",
+    ),
+    AgentRow(
         name="compact",
         says="Merges pools in which many loads overlap",
         purpose=Purpose.UPKEEP,

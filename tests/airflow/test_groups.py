@@ -74,7 +74,17 @@ for word, args in (("THEIRS", theirs), ("OURS", {})):
         made()
     print(word + " " + json.dumps({task.task_id: said(task) for task in dag.tasks}))
 """
-AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "split", "tombstones")
+AGENTS = (
+    "checkpoint",
+    "compact",
+    "derive",
+    "erasure",
+    "ingest",
+    "intervals",
+    "retention",
+    "split",
+    "tombstones",
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ ZEEK = ROOT.parent / "shared" / "data" / "zeek" / "ndjson"
 AGENTS = (
     "checkpoint",
     "compact",
+    "derive",
     "erasure",
     "ingest",
     "intervals",

@@ -23,6 +23,8 @@ from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
 from log_lake.agents.jobs import recorded
 from log_lake.agents.packs import KEPT, read_packs, write_packs
+from log_lake.derived.create import derive
+from log_lake.derived.standing import standing_of
 from log_lake.doctor.examine import examine
 from log_lake.erasure.run import erase
 from log_lake.iceberg_catalog.app import Answering
@@ -298,6 +300,17 @@ def ingest(world: World, store: RightsStore) -> None:
     assert 20 in keys_in(world)
 
 
+def derive_here(world: World, store: RightsStore) -> None:
+    """Keeps a pool that is derived from `p`, after a load of that."""
+    lake = world.open(world.store)
+    own = {"load.inline": "0"}
+    derive(lake, "d", source="p", query="SELECT k // 2 AS h, count(*) AS n FROM p GROUP BY h", settings=own)
+    lake.pool("p").branch().append(table(2, 3))
+    of_agent("derive", pools=("d",))(world, store)
+    pool = world.open(world.store).pool("d")
+    assert standing_of(world.open(world.store), pool).behind == 0  # type: ignore[union-attr]
+
+
 def erase_here(world: World, store: RightsStore) -> None:
     pool = world.open(store).pool("p")
     assert erase(pool, where="who = 'ann'", grace=0.0).status == "done"
@@ -334,6 +347,7 @@ WORK: dict[str, Work] = {
     "deleter": delete,
     "agent ingest": ingest,
     "agent intervals": of_agent("intervals", pools=("days",)),
+    "agent derive": derive_here,
     "agent compact": of_agent("compact"),
     "agent split": of_agent("split"),
     "agent tombstones": of_agent("tombstones"),
@@ -346,5 +360,11 @@ WORK: dict[str, Work] = {
 }
 """The work of each role of `local.rights`."""
 
-POOL_OF = {"agent intervals": "days", "sweeper": "gone", "rekeyer": "all", "doctor": "all"}
+POOL_OF = {
+    "agent intervals": "days",
+    "sweeper": "gone",
+    "rekeyer": "all",
+    "doctor": "all",
+    "agent derive": "all",
+}
 """By role, the pool on which it works, if that is not `p`."""

@@ -34,7 +34,7 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"derive", "partitions", "records", "schema", "token", "upkeep"}
+OF_NO_AGENT |= {"partitions", "records", "schema", "token", "upkeep"}
 DAGS_OF_NO_AGENT = {"apply"}
 """It applies a policy file; no agent works on pools by itself there."""
 STEPS = {

@@ -21,7 +21,17 @@ from spark_apps.command import main
 from tests.support.agents import finder, reporter
 from tests.support.clocks import Clock
 
-AGENTS = ("ingest", "intervals", "compact", "split", "checkpoint", "tombstones", "retention", "erasure")
+AGENTS = (
+    "ingest",
+    "intervals",
+    "derive",
+    "compact",
+    "split",
+    "checkpoint",
+    "tombstones",
+    "retention",
+    "erasure",
+)
 WITHOUT_HOURS = sorted(set(AGENTS) - set(BOUND_BY_HOURS))
 
 
@@ -48,7 +58,7 @@ def test_a_paused_pool_is_left_alone_by_every_agent(agent: str) -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_paused_upkeep_lets_loads_and_erasures_go_on(agent: str) -> None:
     why = why_put_off(Settings({"upkeep": "paused"}), agent=agent, now=at("2026-01-01T12:00"))
-    assert why == (None if agent in ("ingest", "intervals", "erasure") else "upkeep=paused")
+    assert why == (None if agent in ("ingest", "intervals", "derive", "erasure") else "upkeep=paused")
 
 
 @pytest.mark.parametrize(
