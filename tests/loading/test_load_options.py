@@ -113,14 +113,26 @@ def test_folders_give_fields_when_they_are_asked_to(lake: Command) -> None:
     ]
 
 
-def test_a_folder_may_give_the_key_in_its_declared_type_and_the_files_own_field_stands(lake: Command) -> None:
+def test_a_folder_may_give_the_key_in_its_declared_type_and_the_files_own_values_stand(lake: Command) -> None:
     lake.pool("p", key="day", types={"day": "date"}, partitions="hive")
     lake.file("day=2026-01-01/a.ndjson", [{"a": 1}, {"day": "2025-12-31"}])
     lake.file("day=2026-01-02/a.csv", "a\n2\n")
     lake("load", "p", str(lake.folder))
-    assert [r["day"] for r in lake.scan("p")] == ["2025-12-31", "2026-01-02"]
+    assert [r["day"] for r in lake.scan("p")] == ["2025-12-31", "2026-01-01", "2026-01-02"]
     lake.file("day=yesterday/a.csv", "a\n2\n")
     assert "'yesterday' is not a date" in lake.refuses("p", str(lake.folder / "day=yesterday"))
+
+
+@pytest.mark.parametrize("own", [1, 0.5, "x", [1], {"a": 1}, None])
+def test_which_records_get_the_folders_value_does_not_depend_on_the_others_of_a_block(
+    lake: Command, own: object
+) -> None:
+    for name, pad in (("block", 40), ("blocks", 5_000)):  # a first block has 64 kB
+        lines = [{"k": k, "pad": "x" * pad} for k in range(50)] + [{"k": 50, "h": own}, {"k": 51}]
+        lake.pool(name, partitions="hive")
+        lake("load", name, lake.file("h=7/a.ndjson", lines))
+        values = [r.get("h") for r in lake.scan(name)]
+        assert values == [7] * 50 + [7 if own is None else own, 7]
 
 
 def test_files_of_a_folder_are_chosen_by_options_and_settings(lake: Command) -> None:
