@@ -170,3 +170,20 @@ def test_a_file_in_lzo_is_read_unless_its_dates_depend_on_the_calendar(lake: Com
     assert "field 'd' has dates or times before 15 October 1582" in message
     assert "compression, LZO, hides their calendar from a load; write it with ZSTD" in message
     assert "\n" not in message.strip()
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_no_entry_of_a_map_is_lost_beside_far_timestamps(lake: Command, far: bool) -> None:
+    first, last = dt.datetime(2020, 1, 1), dt.datetime(9999 if far else 2021, 1, 1)
+    kind = pa.map_(pa.string(), pa.timestamp("us"))
+    inside = pa.struct([("l", pa.list_(kind))])
+    once, twice = [("a", first), ("b", first)], [("a", first), ("a", last)]
+
+    def of(*maps: object) -> bytes:
+        records = pa.array([{"l": [one, [("c", last)]]} for one in maps], inside)
+        return as_orc(pa.table({"k": range(len(maps)), "r": records}))
+
+    lake.pool("p")
+    lake.load_records("p", of(once, once), "once.orc")
+    assert [len(r["r"]["l"][0]) for r in lake.scan("p")] == [2, 2]
+    assert "same key" in lake.refuses_records("p", of(once, twice), "twice.orc")

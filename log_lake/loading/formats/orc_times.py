@@ -7,7 +7,7 @@ Times come as pairs of integers, and stay records of two fields until they are s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -70,6 +70,7 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
     reader = pyorc.Reader(
         file, column_names=columns, struct_repr=pyorc.StructRepr.DICT, converters=converters
     )
+    _check_maps(reader, fields)
     reader.seek(first)
     paired = [_paired(field) for field in fields]
 
@@ -80,6 +81,54 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
         return [(pa.array([_python(row[one.name], one) for row in rows], one.type), one) for one in paired]
 
     return read
+
+
+def _check_maps(reader: Any, fields: list[pa.Field]) -> None:
+    """Raises ValueError if a map of the file has the same key twice: pyorc's maps are dicts, and so lack an entry.
+
+    The file's statistics say how many keys it has.  A file without statistics is not checked.
+    """
+    described, keys = reader.schema.fields, dict[int, int]()
+    for field in fields:
+        for key in _keys_of(described[field.name]):
+            keys[key] = 0
+    if not keys:
+        return
+    for row in reader:
+        for field in fields:
+            _count_keys(row[field.name], described[field.name], keys)
+    for key, counted in keys.items():
+        if reader[key].statistics.get("number_of_values", 0) > counted:
+            raise ValueError(
+                "a map has the same key twice, beside timestamps of the years before 1677 or after 2262"
+            )
+
+
+def _keys_of(described: Any) -> Iterator[int]:
+    """Yields the number of the key's column of each map in a type."""
+    if hasattr(described, "key"):
+        yield described.key.column_id
+        yield from _keys_of(described.value)
+    elif hasattr(described, "fields"):
+        for member in described.fields.values():
+            yield from _keys_of(member)
+    elif hasattr(described, "type"):
+        yield from _keys_of(described.type)
+
+
+def _count_keys(value: Any, described: Any, keys: dict[int, int]) -> None:
+    if value is None:
+        return
+    if hasattr(described, "key"):
+        keys[described.key.column_id] += len(value) - (None in value)
+        for item in value.values():
+            _count_keys(item, described.value, keys)
+    elif hasattr(described, "fields"):
+        for name, member in described.fields.items():
+            _count_keys(value[name], member, keys)
+    elif hasattr(described, "type"):
+        for item in value:
+            _count_keys(item, described.type, keys)
 
 
 def _paired(field: pa.Field) -> pa.Field:
