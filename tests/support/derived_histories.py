@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput, LakeError
+from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.ids import IdSource
 from lake_core.journal import write_state
 from log_lake.agents.checkpoint.run import purge_pool
@@ -231,7 +231,13 @@ class History:
         assert policy is not None
         version = version_of_source(pool.at().state, policy)
         source = "d0" if pool.name == "chain" else "p"
-        view = self.lake.pool(source).at(str(version))
+        loaded = self.lake.pool(source).history.load_version(version)
+        if version in {one.tip for one in loaded.state.branches.values()}:  # it may mean another branch
+            version = loaded.state.branches["main"].tip
+        try:
+            view = self.lake.pool(source).at(str(version))
+        except NotFound:  # purged: SQL cannot name the records of main
+            return None
         if not any(table.num_rows for table in view.scan()):
             return []
         sql = self.derived[pool.name].replace(f" FROM {source}", f' FROM "{source}@{version}"')
