@@ -32,7 +32,7 @@ _PLACE = KEY + b"\x18\x08"
 
 
 class SummedFile:
-    """Writes to a file, and computes checksums of the bytes."""
+    """A file that is being written, and the checksums of the bytes written to it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -140,7 +140,7 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
 
 @dataclass(frozen=True)
 class Sums:
-    """The checksums of an object's blocks, to check the bytes from `begin` to before `end`.
+    """The checksums of an object's blocks, to check the bytes from `begin` (inclusive) to `end` (exclusive).
 
     `blocks` is empty for an object that was written before objects had checksums.
     """
@@ -166,7 +166,7 @@ class Sums:
             self.check_open(file, name=name)
 
     def check_open(self, file: Any, *, name: str) -> None:
-        """Like `check`, for a file that is already open."""
+        """Does what `check` does, for a file that is already open."""
         for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
             at = number * BLOCK
             file.seek(at)

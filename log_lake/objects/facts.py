@@ -44,11 +44,11 @@ class ObjectFacts(msgspec.Struct, frozen=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The records of an object in a key range.
+    """What was found in the records of an object in a key range.
 
     `low` and `last` are the first and the last key, or b"" without records.  `columns` are the statistics, with
     exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences of the
-    records, ascending. `faults` say what is wrong inside the object. `sums` are the sums of the records, as a
+    records, ascending. `faults` say what is wrong inside the object.  `sums` are the sums of the records, as a
     reference stores them; b"" if the caller did not ask for them.
     """
 
@@ -68,7 +68,7 @@ def key_of(footer: ObjectMetadata) -> PoolKey:
 
 
 def read_facts(data: DataObject) -> ObjectFacts:
-    """The facts of the footer.  Raises Corrupt, Unavailable."""
+    """Reads and returns the facts in the footer.  Raises Corrupt, Unavailable."""
     return ObjectFacts(data.size, data.metadata, schema_id(user_fields(data.written_schema)))
 
 
@@ -83,9 +83,9 @@ def read_content(
     """Reads and checks all records in the key range.  With `cut`, long bounds in the statistics are shortened, as
     the catalog stores them.
 
-    `sums`: with the sums of their content and ages.
+    With `sums` it also computes the sums of the records' content and ages.
 
-    Raises Corrupt if bytes or pages are damaged, Unavailable.
+    Raises Corrupt if bytes or pages are damaged, and Unavailable.
     """
     data.check_bytes()
     told = data.metadata

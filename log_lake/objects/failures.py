@@ -46,7 +46,8 @@ def unreadable(name: str, what: str, error: Exception) -> LakeError:
 
 @contextlib.contextmanager
 def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
-    """Within the block every failure becomes an error of the lake.  The block must not contain a `yield`."""
+    """Returns a context in which every failure becomes an error of the lake.  Its block must not contain a
+    `yield`."""
     try:
         yield
     except Exception as error:  # Arrow raises classes of many families
@@ -58,8 +59,8 @@ def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Within the block every failure becomes an error of the lake: one about the store, or one about the
-    records."""
+    """Returns a context in which every failure becomes an error of the lake: an error about the store, or one
+    about the records."""
     try:
         yield
     except LakeError:

@@ -32,7 +32,7 @@ class Footers:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Footer | None:
-        """The footer, if the cache has it."""
+        """Returns the footer of an object; None if the cache does not have it."""
         with self._lock:
             footer = self._footers.get(name)
             if footer is not None:
@@ -40,7 +40,8 @@ class Footers:
             return footer
 
     def keep(self, name: str, footer: Footer) -> Footer:
-        """Caches the footer; drops the least recently used ones if there is no room."""
+        """Adds the footer to the cache, and returns it.  Drops the least recently used ones if there is no
+        room."""
         with self._lock:
             before = self._footers.pop(name, None)
             self._footers[name] = footer
@@ -57,5 +58,5 @@ _FOOTERS: weakref.WeakKeyDictionary[Store, Footers] = weakref.WeakKeyDictionary(
 
 
 def footers(store: Store) -> Footers:
-    """The cache of footers for the store."""
+    """Returns the cache of footers for the store."""
     return _FOOTERS.setdefault(store, Footers())

@@ -26,7 +26,7 @@ class HeldFile(AbstractContextManager[BinaryIO]):
 
     @property
     def data(self) -> bytes:
-        """The bytes, if the file is in memory; b"" if it is on the store."""
+        """The bytes of the file if it is in memory; b"" if it is on the store."""
         return self._held.getvalue()
 
     def write(self, data: bytes | bytearray | memoryview) -> int:

@@ -12,21 +12,22 @@ from typing import Protocol
 
 
 class Locates(Protocol):
-    """Names an object and says where its bytes are: a reference, an action of the journal, or a `Located`."""
+    """Anything that names an object and says where its bytes are: a reference, an action of the journal, or a
+    `Located`."""
 
     @property
     def object(self) -> str:
-        """The object's id."""
+        """The id of the object."""
         ...
 
     @property
     def size(self) -> int | None:
-        """Its size in bytes; None if no reference says it."""
+        """The object's size in bytes; None if no reference says it."""
         ...
 
     @property
     def data(self) -> bytes:
-        """The bytes of an inlined object; b"" if they are on the store."""
+        """The bytes of an inlined object; b"" if the bytes are on the store."""
         ...
 
 
@@ -43,5 +44,5 @@ class Located:
 
     @classmethod
     def of(cls, one: Locates) -> Located:
-        """The object that a reference or an action names."""
+        """Returns the name, size and inlined bytes of the object that a reference or an action names."""
         return cls(one.object, one.size, one.data)

@@ -45,10 +45,10 @@ Cut = tuple[bytes, int, int]
 
 @dataclass
 class ClosedStream:
-    """A sorted stream that is not open yet; no key in it is below `low`.
+    """A sorted stream that is not open yet; none of its keys is below `low`.
 
-    With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and
-    `ordinal`.
+    With `has_sequence` the hidden columns of its tables order records of equal keys.  Otherwise all of its
+    records have the sequence `seq` and the ordinal `ordinal`.
     """
 
     low: bytes
@@ -59,7 +59,7 @@ class ClosedStream:
 
     @property
     def begin(self) -> Cut:
-        """The position before which the stream has no record."""
+        """The position in the merged order before which the stream has no record."""
         return self.low, -1 if self.has_sequence else self.seq, self.ordinal
 
 
@@ -144,8 +144,8 @@ def merge(
     """Yields all records of the streams in key order, in a united schema; a stream's tables may lack fields of it.
 
     Without `schema`, all tables must have the same schema.  Missing fields are added to a window after it is
-    ordered, in tables of about `most_bytes`.  Otherwise, with a hundred objects that have fields of their own,
-    each stream would hold and sort a hundred times as many columns.
+    ordered, in tables of about `most_bytes`.  If they were added before, with a hundred objects that have
+    fields of their own, each stream would hold and sort a hundred times as many columns.
     """
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     has_sequence = any(s.has_sequence for s in streams)
@@ -186,8 +186,8 @@ def in_order(
     *,
     has_sequence: bool,
 ) -> Iterator[pa.Table]:
-    """Yields the records of the parts in order. Parts without sequences must be given by age; the stable sort
-    keeps this order for equal keys."""
+    """Yields the records of the parts, which are tables of a window, in order.  Parts without sequences must be
+    given by age; the stable sort keeps this order for equal keys."""
     fields = [*key.names, *(ORDER.names if has_sequence else ())]
     if schema is not None and any(part.schema.names != schema.names for part in parts):
         keys = pa.concat_tables([part.select(fields) for part in parts]) if fields else None

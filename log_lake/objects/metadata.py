@@ -38,7 +38,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of the pair `lake`."""
+    """What the pair `lake` in a footer says about its object."""
 
     version: int
     object: str
@@ -101,7 +101,8 @@ def encode(metadata: ObjectMetadata) -> bytes:
 
 
 def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
-    """The metadata of the object `name`.  Raises Corrupt if it is not the metadata of a data object."""
+    """Returns the metadata of the object `name` from their stored form.  Raises Corrupt if `data` is not the
+    metadata of a data object."""
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
     with decoding(name, "the metadata of this data object is damaged"):
@@ -111,10 +112,10 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
 
 
 class Sample:
-    """Evenly spaced keys of a stream of records of unknown length: every `step`-th key.
+    """Evenly spaced keys of a stream of records of unknown length: the key of every `step`-th record.
 
-    If there are too many keys, every second one is dropped, and the step doubles. So of a long stream between
-    SAMPLES / 2 and SAMPLES keys remain, and of a short one all. The last record is added at the end.
+    If there are too many keys, every second one is dropped, and the step doubles.  So a long stream leaves
+    between SAMPLES / 2 and SAMPLES keys, and a short one all of its keys.  The last record is added at the end.
     """
 
     def __init__(self) -> None:
@@ -137,6 +138,6 @@ class Sample:
         self._keys += ranked_keys
 
     def done(self, last: int, key: bytes) -> tuple[tuple[int, bytes], ...]:
-        """The sample, completed with rank and key of the last record."""
+        """Returns the sample, completed with the rank and key of the last record."""
         end = [] if self._keys and self._keys[-1][0] == last else [(last, key)]
         return (*self._keys, *end)

@@ -322,7 +322,7 @@ class DataObject:
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written."""
+        """The schema of all columns as they were written."""
         with decoding(self.name, "its schema cannot be read"):
             return self._container.written_schema
 
@@ -337,7 +337,7 @@ class DataObject:
         return [self._container.begin(group) for group in range(len(self.group_rows))]
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """The stored bytes of each of the columns that the object has."""
+        """Returns the stored bytes of each of the columns that the object has."""
         return self._container.column_sizes(names)
 
     def check_bytes(self) -> None:
@@ -347,15 +347,15 @@ class DataObject:
             Sums(footer.blocks, footer.data_end, 0, footer.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
-        """Decoded bytes of the groups that the range touches, according to the footer."""
+        """Returns the decoded bytes of the groups that the range touches, according to the footer."""
         return self._container.weigh(self.groups(key_range), columns)
 
     def rows(self, key_range: KeyRange) -> int:
-        """The number of records in the groups that the range touches, an upper bound for the range."""
+        """Returns how many records the groups that the range touches have, an upper bound for the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:
-        """The checksums of the groups that the range touches."""
+        """Returns the checksums of the groups that the range touches."""
         touched, begin, end = self.groups(key_range), 0, self.metadata.data_end
         if touched:
             begin = self._container.begin(touched[0])
@@ -370,7 +370,7 @@ class DataObject:
         )
 
     def groups(self, key_range: KeyRange) -> list[int]:
-        """The groups in which there may be keys of the range."""
+        """Returns the numbers of the groups in which keys of the range may be."""
         firsts = self.metadata.groups
         # the group before the first one at or above `low` may still hold keys from `low` on
         begin = max(0, bisect_left(firsts, key_range.low) - 1)
@@ -380,14 +380,14 @@ class DataObject:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """The maximum records and bytes of a batch; a record counts as at least `least` bytes."""
+    """How many records and bytes a batch may have; each record counts as at least `least` bytes."""
 
     most_rows: int
     most_bytes: int
     least: int
 
     def rows(self, record: float) -> int:
-        """How many records of `record` bytes fit into a batch."""
+        """Returns how many records of `record` bytes fit into a batch."""
         size = max(1.0, record, self.least)
         most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
         return max(1, min(self.most_rows, int(most / size)))
@@ -446,5 +446,5 @@ def _end(records: pa.Table, limit: bytes, key: PoolKey, begin: int) -> int:
 
 
 def rows_below(records: pa.RecordBatch | pa.Table, limit: bytes, key: PoolKey) -> int:
-    """The number of leading records of the sorted batch with keys below `limit`."""
+    """Returns how many records of the sorted batch have keys below `limit`."""
     return bisect_left(_Keys(records, key), limit)

@@ -50,7 +50,7 @@ class Cuts:
         return whole / max(1, round(whole / self.size))
 
     def point_above(self, key: bytes) -> bytes | None:
-        """The first point above a key; None if there is none."""
+        """Returns the first split point above a key; None if no point is above it."""
         place = bisect_right(self.points, key)
         return self.points[place] if place < len(self.points) else None
 
@@ -95,7 +95,7 @@ class _Position:
         self._waiting: list[pa.Table] = []
 
     def skip(self, records: int, *, size: int) -> None:
-        """Counts this many records as written, because finished objects hold them."""
+        """Counts this many records as written: finished objects hold them, `size` bytes in all."""
         self.done, self.size = records, size
         while records and (table := self._next()) is not None:
             self._waiting += [table.slice(records)] if table.num_rows > records else []
@@ -107,7 +107,7 @@ class _Position:
         self.size += written.action.size
 
     def next_object(self, writer: ObjectWriter) -> Iterator[pa.Table]:
-        """The tables of the next object; `writer` writes each before it asks for the next."""
+        """Yields the tables of the next object; `writer` writes each before it asks for the next."""
         point: bytes | None = None
         last: bytes | None = None
         while (table := self._next()) is not None:

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SpooledBatch:
-    """The place of a batch in the file; `unpacked` is its size in memory."""
+    """The place of a batch in the file; `unpacked` is the batch's size in memory, in bytes."""
 
     at: int
     size: int
@@ -102,14 +102,14 @@ class Spool:
         return piece
 
     def take(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """Reads a batch back and frees its space.  Raises Unavailable."""
+        """Reads a batch back, and frees its space on disk.  Raises Unavailable."""
         batch = self.read(piece, schema)
         with self._lock:
             self._free[piece.room].append(piece.at)
         return batch
 
     def read(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """Reads a batch back and keeps it.  Raises Unavailable."""
+        """Reads a batch back, and leaves it on disk.  Raises Unavailable."""
         data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
         try:

@@ -98,8 +98,8 @@ def _above(cut: bytes) -> bytes:
 
 
 def exact_value(bound: bytes) -> Value:
-    """Returns the value of a bound; None if the bound was shortened, so that it has only the beginning of a text
-    or of bytes."""
+    """Returns the value that a bound encodes.  Returns None if the bound was shortened, so that it has only the
+    beginning of a text or of bytes."""
     try:
         return decode_value(bound)
     except InvalidInput:

@@ -18,7 +18,7 @@ MAX_SAMPLED = 16
 
 @dataclass(frozen=True)
 class Weight:
-    """Decoded bytes of some row groups in some columns: in total, of the largest group, and of an average
+    """The decoded bytes of some row groups in some columns: in total, of the largest group, and of an average
     record."""
 
     total: int = 0
@@ -41,7 +41,7 @@ class Sizes:
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:
-        """A measure for records of the schema."""
+        """Returns a measure for records of the schema."""
         variable = tuple(i for i, field in enumerate(schema) if not _is_fixed(field.type))
         fixed = sum(_width(field.type) for field in schema if _is_fixed(field.type))
         return cls(fixed, variable, sum(_leaves(field.type) for field in schema))
@@ -64,7 +64,7 @@ def _is_fixed(kind: pa.DataType) -> bool:
 
 
 def least_width(schema: pa.Schema) -> int:
-    """Decoded bytes of a record whose fields are all null."""
+    """Returns the decoded bytes of a record whose fields are all null."""
     return sum(_width(field.type) for field in schema)
 
 
@@ -78,7 +78,7 @@ def _width(kind: pa.DataType) -> int:
 
 
 def leaves_of(schema: pa.Schema) -> dict[str, range]:
-    """The column chunks of a row group that hold each field."""
+    """Returns for each field the numbers of the column chunks of a row group that hold it."""
     leaves, at = {}, 0
     for field in schema:
         count = _leaves(field.type)

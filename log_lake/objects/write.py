@@ -95,13 +95,14 @@ def write_object(
     sums: bool = False,
     indexes: tuple[IndexRule, ...] = (),
 ) -> WrittenObject:
-    """Sorts, combines by the rule, and writes the records (at least one, `normalized`).
+    """Sorts records, combines them by the rule, and writes them as an object.  `table` must be `normalized`, with
+    at least one record.
 
     An object of at most `inline` bytes is not written to the store: the action has its bytes.  `sums`: the action
     has the sums of its records.  `indexes`: an object on the store gets these indexes.
 
-    The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
-    a key field has a type without order, Unavailable if the store fails.
+    The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput
+    if a key field has a type without order, and Unavailable if the store fails.
     """
     with writing(f"{store.uri}/{naming.data_object(origin.pool_id, object_id)}"):
         table = sorted_table([table], key, rule)
@@ -124,10 +125,11 @@ def write_object(
 
 
 def sorted_table(tables: list[pa.Table], key: PoolKey, rule: Rule) -> pa.Table:
-    """The records of all tables, which have one schema: sorted by key and arrival, and combined by the rule.
+    """Returns the records of all tables, which have one schema: sorted by key and arrival, and combined by the
+    rule.
 
-    Empties the list, so that each column is freed once it is sorted.  Raises InvalidInput if a
-    key field has a type without order.
+    Empties the list, so that each column is freed once it is sorted.  Raises InvalidInput if a key field has a
+    type without order.
     """
     table = pa.concat_tables(tables)
     tables.clear()
@@ -164,14 +166,14 @@ def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]])
 
 
 def plainer_of(object_id: str) -> str:
-    """The name of the object in the next plainer format."""
+    """Returns the name that the object has in the next plainer format."""
     return naming.object_id_of(object_id[:ID_LENGTH], _PLAINER[naming.format_of(object_id)])
 
 
 @dataclass
 class ObjectWriter:
-    """Writes sorted tables of one schema as one object.  It is a context: its end makes the object and sets
-    `written`.
+    """Writes sorted tables of one schema as one object.  It is a context: at the end of its block the object is
+    made, and `written` is set.
 
     Tables of a compaction have the hidden columns of `hidden.ORDER`.  If the block raises, or writes no record,
     no object appears.  Raises Unavailable if the store fails.
@@ -224,8 +226,8 @@ class ObjectWriter:
 
     @property
     def size(self) -> int:
-        """The bytes of the object so far.  Like `records`, it leaves out records that wait for a whole row
-        group."""
+        """The bytes of the object so far.  Like `records`, this number leaves out records that wait for a whole
+        row group."""
         return self._file.tell() if self._file is not None else 0
 
     def __enter__(self) -> ObjectWriter:

@@ -47,7 +47,7 @@ def tells_time(field: pa.Field) -> bool:
 
 
 def older_than(name: str, moment: float) -> Condition:
-    """The condition that the time in the field is before `moment`, in seconds since 1970."""
+    """Returns the condition that the time in the field is before `moment`, in seconds since 1970."""
     moment = max(moment, FIRST_SECOND)  # the earliest time that a record can hold
     whole = int(moment // 1)
     nanos = int((moment - whole) * 1e6) * 1000
@@ -70,8 +70,8 @@ def newer_than_all(
     reason: str = "",
     sub_pool: str = "",
 ) -> Tombstone:
-    """A tombstone that is newer than every transaction, for rules that are not in the journal but act like a delete
-    (age-off)."""
+    """Returns a tombstone that is newer than every transaction, for rules that are not in the journal but act like
+    a delete (age-off)."""
     seq = sequence(NEVER)
     return Tombstone(
         id,

@@ -40,14 +40,14 @@ _NAN = encode_value(math.nan)
 
 @dataclass(frozen=True)
 class Covers:
-    """The tombstones that may hide records of a reference, and among them those that certainly hide all of
-    it."""
+    """The tombstones that may hide records of one reference, and those among them that certainly hide all of its
+    records."""
 
     tombstones: tuple[Tombstone, ...] = ()
     whole: tuple[Tombstone, ...] = ()
 
     def hide_all(self, *, upsert: bool) -> bool:
-        """Whether the reference need not be read.
+        """Whether the tombstones certainly hide the whole reference, so that it need not be read.
 
         In upsert pools a record that a condition hides still hides older ones of its key.
         """
@@ -55,7 +55,7 @@ class Covers:
 
 
 class Covering:
-    """Tombstones, prepared for questions about many references."""
+    """Many tombstones, arranged so that questions about many references are answered quickly."""
 
     def __init__(self, tombstones: Iterable[Tombstone], schema_of: SchemaOf) -> None:
         self._tombstones, self._schema_of = tuple(tombstones), schema_of
@@ -68,7 +68,8 @@ class Covering:
         self._ranges = _Spans([(t.low, t.high) for t in self._tombstones])
 
     def of(self, reference: Reference) -> Covers:
-        """The tombstones that may hide records of the reference.  Raises Corrupt for a schema that is not known."""
+        """Returns the tombstones that may hide records of the reference.  Raises Corrupt for a schema that is not
+        known."""
         if len(self._tombstones) <= FEW:
             few = [t for t in self._tombstones if t.may_cover(reference, self._schema_of)]
             return Covers(tuple(few), tuple(t for t in few if t.covers_all(reference, self._schema_of)))
@@ -186,11 +187,12 @@ class _Spans:
         self._highs = np.array([len(rank) if high is None else rank[high] for _, high in spans])
 
     def overlap(self, low: Any, high: Any) -> Mask:
-        """Which spans overlap the range from `low` to before `high`."""
+        """Returns for each span whether it overlaps the range from `low` (inclusive) to `high` (exclusive)."""
         below_high: Mask = self._lows < bisect_left(self._edges, high)
         return below_high & (self._highs >= bisect_right(self._edges, low))
 
     def contain(self, low: Any, high: Any) -> Mask:
-        """Which spans contain the whole range from `low` to before `high`."""
+        """Returns for each span whether it contains the whole range from `low` (inclusive) to `high`
+        (exclusive)."""
         from_low: Mask = self._lows < bisect_right(self._edges, low)
         return from_low & (self._highs >= bisect_left(self._edges, high))

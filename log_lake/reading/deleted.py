@@ -38,13 +38,13 @@ Took = Callable[[pa.Table], None]
 
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
-    """The fields that the tombstones' conditions read, each once."""
+    """Returns the fields that the tombstones' conditions read, each once."""
     return tuple(dict.fromkeys(f for t in tombstones if t.condition for f in top_level(t.condition)))
 
 
 def needs_sequences(tombstones: Sequence[Tombstone], cluster: Sequence[Reference]) -> bool:
-    """Whether the sequence of each record is needed. If not, range and condition alone decide which records are
-    deleted."""
+    """Whether the sequence of each record is needed to decide which records are deleted.  If not, range and
+    condition alone decide that."""
     if len(cluster) > 1:
         return bool(tombstones)
     return any(not t.reaches_all(cluster[0]) for t in tombstones)
@@ -58,7 +58,7 @@ def apply_tombstones(
     has_markers: bool,
     took: Took | None = None,
 ) -> Iterator[pa.Table]:
-    """The records that no tombstone hides, from tables sorted by key.
+    """Yields the records that no tombstone hides, from tables sorted by key.
 
     If a table has the column `_seq`, a tombstone hides only records with a smaller sequence; otherwise all
     tombstones count as newer.  `took` gets the records that are dropped.  With `has_markers` the tables have
@@ -72,10 +72,10 @@ def apply_tombstones(
 
 
 class Hiding:
-    """Tombstones, prepared once for all tables of a stream.
+    """Tombstones, arranged once for all tables of a stream.
 
     Ranges without a condition are segments of keys.  Tombstones with a condition that cover a whole table are
-    evaluated together (`where.Many`).  Those for exact sequences are few, and applied one by one.
+    evaluated together (`where.Many`).  Tombstones that hide exact sequences are few, and applied one by one.
     """
 
     def __init__(self, tombstones: Sequence[Tombstone], *, key: PoolKey, has_markers: bool) -> None:
@@ -88,7 +88,7 @@ class Hiding:
         self._many = lru_cache(maxsize=16)(self._together)
 
     def left(self, table: pa.Table, took: Took | None = None) -> pa.Table:
-        """The records of a table that no tombstone hides; `took` gets those that are dropped."""
+        """Returns the records of a table that no tombstone hides; `took` gets the records that are dropped."""
         if not table.num_rows:
             return table
         seqs = table.column(SEQ).to_numpy() if SEQ in table.schema.names else None
@@ -176,17 +176,18 @@ class _Span:
         self.first, self.last = (key_at(self.table, row, self.key) for row in (0, self.rows - 1))
 
     def place(self, bound: bytes) -> int:
-        """The number of records below the bound."""
+        """Returns how many records of the table have keys below the bound."""
         return self.places([bound])[0]
 
     def places(self, bounds: list[bytes]) -> list[int]:
-        """For each bound, the number of records below it."""
+        """Returns for each bound how many records of the table have keys below it."""
         inside = [bound for bound in bounds if self.first < bound <= self.last]
         rows = dict(zip(inside, places_of(self.table, inside, self.key), strict=True))
         return [rows.get(b, 0 if b <= self.first else self.rows) for b in bounds]
 
     def rows_in(self, low: bytes, high: bytes | None) -> tuple[int, int]:
-        """The first row (inclusive) and the last one (exclusive) with a key in [low, high)."""
+        """Returns the rows with a key from `low` (inclusive) to `high` (exclusive): the first of them, and the one
+        after the last."""
         return self.place(low), self.rows if high is None else self.place(high)
 
 
@@ -209,7 +210,8 @@ class _Rows:
             self._hidden[begin : begin + len(mask)] |= mask
 
     def hide(self, begin: int, end: int, seq: int) -> None:
-        """Hides those records from `begin` to before `end` that were written before the sequence `seq`."""
+        """Hides those of the records from row `begin` (inclusive) to `end` (exclusive) that were written before
+        the sequence `seq`."""
         self.hide_up_to(begin, np.full(end - begin, seq, np.int64))
 
     def hide_up_to(self, begin: int, below: Marks) -> None:
@@ -221,7 +223,7 @@ class _Rows:
             np.maximum(part, below, out=part)
 
     def mask(self) -> Mask | None:
-        """Which records are hidden; None if none is."""
+        """Returns for each record whether it is hidden; None if no record is."""
         hidden = self._hidden
         if self._below is not None:
             older = self._below > 0 if self._seqs is None else self._seqs < self._below

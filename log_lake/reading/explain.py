@@ -32,8 +32,8 @@ MAX_STORED_RECORDS = 10_000
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """One stored record, as JSON for people; `by` is the tombstone or the transaction that decides what happens
-    to it.
+    """One stored version of a record, as JSON for people, and what becomes of it.  `by` is the tombstone or the
+    transaction that decides this.
 
     `deletes`: it is a delete marker.  `overtaken`: a replace overtook it, so it counts as never written.
     """
@@ -55,14 +55,15 @@ class StoredRecord:
 
     @property
     def age(self) -> tuple[bytes, int, int]:
-        """The sort key: by key, then from old to new."""
+        """The key by which stored versions are sorted: first by the record's key, then from old to new."""
         return self.key, self.seq, self.ordinal
 
 
 def explain(
     revision: Revision, store: Store, key_range: KeyRange, references: Sequence[Reference]
 ) -> list[StoredRecord]:
-    """The stored versions of the keys in the range, at most `MAX_STORED_RECORDS`; `references` overlap it.
+    """Returns the stored versions of the keys in the range, at most `MAX_STORED_RECORDS`.  `references` must be
+    those that overlap the range.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """

@@ -34,7 +34,8 @@ DELETE, AGE, MARKERS, SHARED = (
 
 @dataclass(frozen=True)
 class Known:
-    """The references whose statistics count, and those that must be read, each with the reason."""
+    """The references of a plan, divided into those whose statistics count, and those that must be read, each with
+    the reason."""
 
     references: tuple[Reference, ...]
     read: tuple[tuple[Reference, str], ...] = ()
@@ -70,7 +71,8 @@ def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
 
 @dataclass(frozen=True)
 class FieldStatistics:
-    """How many records of a reference lack a field, and the encoded bounds of its values in the others.
+    """How many records of a reference lack a field, and the encoded bounds of the values that its other records
+    have.
 
     The bounds are at or below, and at or above, every value except NaN; None means that a bound is not known.
     """

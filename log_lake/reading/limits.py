@@ -19,7 +19,8 @@ from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 
 @dataclass(frozen=True)
 class ScanLimits:
-    """The limits of a merge; the defaults are for a process of 512 MB."""
+    """The limits for the memory of a merge and the sizes of its output; the defaults are for a process of
+    512 MB."""
 
     buffer_bytes: int = 16 << 20
     """Decoded bytes that the open streams of a merge hold together."""
@@ -82,7 +83,7 @@ class ScanLimits:
     """Sizes of the row groups that loads and compactions write."""
 
     def batch_bytes(self, streams: int) -> int:
-        """Bytes of one batch if this many streams are open at the same time."""
+        """Returns how many bytes one batch may have if this many streams are open at the same time."""
         return max(self.min_batch_bytes, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))
 
     def share_bytes(self, streams: int) -> int:

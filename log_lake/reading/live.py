@@ -19,8 +19,8 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class LiveCount:
-    """`records`: how many records readers see, an upper bound unless `is_exact`.  `stored`: how many are in
-    objects."""
+    """How many records readers see.  `records` is that number, or an upper bound unless `is_exact`.  `stored`: how
+    many records the objects hold."""
 
     records: int
     is_exact: bool
@@ -33,12 +33,13 @@ class LiveCount:
 
 
 def live_count(revision: Revision) -> LiveCount:
-    """How many records readers see.  Raises Corrupt, Unavailable (checkpoints are read)."""
+    """Returns how many records of the revision readers see.  Raises Corrupt, Unavailable (checkpoints are
+    read)."""
     return live_count_of(revision, revision.references)
 
 
 def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
-    """The number of visible records that a new delete hides; exact only in append pools.
+    """Returns how many of the records that readers see a new delete would hide; exact only in append pools.
 
     Raises Corrupt, Unavailable (checkpoints are read).
     """
@@ -49,7 +50,7 @@ def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
 
 
 def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCount:
-    """Returns how many records of some references readers see.  In a pool that combines keys, pass all its
+    """Returns how many records of the given references readers see.  For a pool that combines keys, pass all its
     references."""
     deletes = [*revision.tombstones, *revision.aged_off]
     visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]

@@ -67,10 +67,10 @@ class _Part:
 
 
 def side_by_side(reads: Sequence[PartRead], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
-    """Yields the tables of all reads one after another, while `at_once` of them run at the same time.
+    """Yields the tables of all reads one after another, while `at_once` of the reads run at the same time.
 
-    Each holds at most one table more than `most_bytes`.  Raises what the first failing read raises.  Each read
-    gets a function, which it must call at times, and which raises if its tables are not wanted any more.
+    Each read holds at most one table more than `most_bytes`.  Raises what the first failing read raises.  Each
+    read gets a function, which it must call at times, and which raises if its tables are not wanted any more.
     """
     reading = _SideBySide(reads, most_bytes)
     threads: list[Thread] = []

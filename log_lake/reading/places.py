@@ -23,7 +23,7 @@ BEYOND = b"\0"
 
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
-    """For each bound the number of records with smaller keys."""
+    """Returns for each bound the number of records with smaller keys."""
     comparisons = (
         [comparison(bound, key, table.schema) for bound in bounds] if _is_searched(table, key) else []
     )

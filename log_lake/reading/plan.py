@@ -40,8 +40,8 @@ NOTHING = KeyRange(b"", b"")
 
 
 class AnnouncedSchemas(dict[str, pa.Schema]):
-    """The schemas that a pool has announced, by id.  Raises Corrupt for one that a reference names but no entry
-    announced."""
+    """The schemas that a pool has announced, by id.  Raises Corrupt for a schema that a reference names but no
+    entry announced."""
 
     def __missing__(self, id: str) -> pa.Schema:
         raise Corrupt(f"schema {id[:80]!r}: a reference has this schema, which the pool never announced")
@@ -205,7 +205,7 @@ def _references(revision: Revision, key_range: KeyRange, spans: Sequence[KeyRang
 
 
 def overlap_depth(references: Sequence[Reference]) -> int:
-    """The maximum number of references that overlap at one key."""
+    """Returns how many references overlap at the key where most of them do."""
     edges = sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
     depth = deepest = 0
     for _, step in edges:  # at equal bounds the end (-1) comes first: ranges are half-open
@@ -215,7 +215,7 @@ def overlap_depth(references: Sequence[Reference]) -> int:
 
 
 def overlapping(references: Sequence[Reference]) -> int:
-    """The number of references that share a key with another one."""
+    """Returns how many references share a key with another one."""
     return len(sharing(references))
 
 

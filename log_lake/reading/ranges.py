@@ -28,8 +28,8 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class WeightedSample:
-    """Keys of a sorted run, ascending, with the end of its range last; `weights[i]` is the weight from `keys[i]`
-    to before `keys[i + 1]`."""
+    """Some keys of a sorted run, ascending, with the end of its range last.  `weights[i]` is the weight of the
+    run's records from `keys[i]` (inclusive) to `keys[i + 1]` (exclusive)."""
 
     keys: tuple[bytes, ...]
     weights: tuple[float, ...]
@@ -85,7 +85,7 @@ def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces:
 
 
 def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
-    """The range, divided into at most `pieces` neighbouring ranges of about equal weight."""
+    """Returns the range, divided into at most `pieces` neighbouring ranges of about equal weight."""
     cuts = even_cuts(samples, key_range, pieces=pieces)
     return [
         KeyRange(low, high) for low, high in zip([key_range.low, *cuts], [*cuts, key_range.high], strict=True)
@@ -151,7 +151,7 @@ class _Steps:
         return cls(keys, _weigh(len(keys), gaps, is_sampled), gaps, is_sampled)
 
     def cuts(self, pieces: int) -> list[bytes]:
-        """The keys that cut the steps into pieces of about equal weight."""
+        """Returns the keys that cut the steps into pieces of about equal weight."""
         below = [0.0, *accumulate(self.weights)]
         total = below.pop()
         nothing = total * _NOTHING

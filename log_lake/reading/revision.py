@@ -35,14 +35,14 @@ from log_lake.settings import Settings
 
 
 class PoolPart:
-    """The records of a pool, or of a sub-pool of it: their order, and the rule for equal keys."""
+    """The records of a pool, or of one of its sub-pools: their order, and the rule for equal keys."""
 
     config: PoolConfig
     sub_pool: str
 
     @property
     def key(self) -> PoolKey:
-        """The order of the records; a sub-pool's records are in order of arrival."""
+        """The key by which the records are ordered; a sub-pool's records are in order of arrival."""
         return self.config.key_of(self.sub_pool)
 
     @property
@@ -52,7 +52,7 @@ class PoolPart:
 
     @property
     def settings(self) -> Settings:
-        """The pool's policies."""
+        """The settings of the pool."""
         return Settings(self.config.settings)
 
 
@@ -93,12 +93,12 @@ class Revision(PoolPart):
             raise ValueError(f"{self.sub_pool!r} is no sub-pool")
 
     def of_sub_pool(self, sub_pool: str) -> Revision:
-        """The same revision of a sub-pool; "" means the pool itself."""
+        """Returns the same revision of a sub-pool; "" means the pool itself."""
         return replace(self, sub_pool=sub_pool)
 
     @property
     def held(self) -> BranchState:
-        """The branch's tip, snapshot and tombstones, including those of sub-pools."""
+        """What the branch has: its tip, snapshot and tombstones, including those of sub-pools."""
         return self.state.branches[self.branch]
 
     @property
@@ -108,11 +108,11 @@ class Revision(PoolPart):
 
     @property
     def references(self) -> list[Reference]:
-        """All references, by low bound, then by arrival."""
+        """Returns all references, by low bound, then by arrival."""
         return self.references_in(EVERYTHING)
 
     def references_in(self, key_range: KeyRange) -> list[Reference]:
-        """The references that overlap a key range, clipped to it, by low bound, then by arrival."""
+        """Returns the references that overlap a key range, clipped to it, by low bound, then by arrival."""
         return self.snapshot.overlapping(key_range, sub_pool=self.sub_pool)
 
     @property
@@ -145,13 +145,13 @@ class Revision(PoolPart):
 
     @cached_property
     def aged_off(self) -> tuple[Tombstone, ...]:
-        """Tombstones, newer than all others, for the records that `age_off` hides at `now`; empty for
+        """The tombstones for the records that `age_off` hides at `now`, newer than all other tombstones; empty for
         sub-pools."""
         policy = self.settings["age_off"]
         return age_off(policy, self.schema, now=self.now) if policy and not self.sub_pool else ()
 
     def may_hide(self, tombstone: Tombstone) -> list[Reference]:
-        """The references in which the tombstone may hide records, by range, age and statistics."""
+        """Returns the references in which the tombstone may hide records, by range, age and statistics."""
         return still_covered(self.state, self.held, tombstone)
 
     @property

@@ -50,7 +50,8 @@ UPSERT = Rule("upsert")
 def scan(
     plan: ScanPlan, store: Store, *, pool_id: str, reads: Callable[[int], None] = lambda records: None
 ) -> Iterator[pa.Table]:
-    """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable, and what `reads` raises.
+    """Yields the records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable, and what `reads`
+    raises.
 
     `reads` is called with the number of records of each table, before the plan's condition is applied to it.
     """
@@ -99,7 +100,7 @@ def _fulfilling(condition: Condition | None, reads: Callable[[int], None], table
 
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
-    """The schema of the tables that `scan` yields."""
+    """Returns the schema of the tables that `scan` yields."""
     return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), plan.keep)
 
 
@@ -321,7 +322,8 @@ def _spare(plan: ScanPlan) -> frozenset[str]:
 
 
 def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:
-    """The schema, with `_deleted` added if conditions of tombstones may turn records into delete markers."""
+    """Returns the schema, with `_deleted` added if conditions of tombstones may turn records into delete
+    markers."""
     if rule.kind != "upsert" or not conditions or DELETED in schema.names:
         return schema
     return schema.append(pa.field(DELETED, pa.bool_()))

@@ -31,7 +31,8 @@ def split(
     pieces: int,
     max_footers: int = MAX_FOOTERS,
 ) -> list[KeyRange]:
-    """The key range, divided into at most `pieces` neighbouring ranges with about equal bytes of the references.
+    """Returns the key range, divided into at most `pieces` neighbouring ranges with about equal bytes of the
+    references.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
@@ -86,8 +87,8 @@ def _with_footers(
 
 
 def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float) -> WeightedSample:
-    """The keys in the object's footer that lie in the reference's range.  Raises ObjectMissing, Corrupt,
-    Unavailable."""
+    """Returns a sample made of the keys in the object's footer that lie in the reference's range; `weight` is the
+    weight of the reference.  Raises ObjectMissing, Corrupt, Unavailable."""
     with DataObject.at(store, reference, pool_id=pool_id) as data:
         footer = data.metadata
     return WeightedSample.of_ranks(
@@ -96,5 +97,6 @@ def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float
 
 
 def whole_keys(cuts: Iterable[bytes], key: PoolKey) -> tuple[bytes, ...]:
-    """Returns the keys of these cuts, ascending.  A cut may lie just after a key, where no user can name it."""
+    """Returns the whole keys at which these cuts lie, ascending.  A cut may lie just after a key, at a place that
+    no user can name."""
     return tuple(sorted({encode_key(list(decode_key(cut, key)), key) for cut in cuts} - {b""}))

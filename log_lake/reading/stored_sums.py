@@ -1,4 +1,5 @@
-"""The content of a revision by the stored sums of its references, without reading objects."""
+"""The content of a revision (its number of records and their content sum) by the stored sums of its references,
+without reading objects."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ one."""
 
 
 def stored_content(revision: Revision) -> ContentSum | None:
-    """Returns the content of an append pool's, or sub-pool's, records by the sums of its references alone.
+    """Returns the number and the content sum of the records of an append pool, or of a sub-pool, by the sums of
+    its references alone.
 
-    None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+    Returns None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
     """
     if not revision.rule.keeps_all:
         return None

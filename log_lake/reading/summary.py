@@ -30,7 +30,8 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class FieldSummary:
-    """One field: the number of records without it, its least and its greatest value; None means not known.
+    """The summary of one field: the number of records without it, its least and its greatest value; None means not
+    known.
 
     The two values are also None if no record has the field.
     """
@@ -104,10 +105,12 @@ def summarize(
 
 
 def key_ends(revision: Revision, *, wants_values: bool) -> KeyEnds | None:
-    """Returns the number of records and the ends of the key, without visiting each reference.
+    """Returns the number of records, and the least and the greatest value of the first key field, without visiting
+    each reference.
 
-    Returns None if a delete, `age_off` or the pool's kind may hide or combine records.  Also if the ends of the
-    key do not show its values: for null, doubles, and paths into records.  Raises Corrupt, Unavailable.
+    Returns None if a delete, `age_off` or the pool's kind may hide or combine records, or if the ends of the
+    key do not show the values of its first field: for null, doubles, and paths into records.  Raises Corrupt,
+    Unavailable.
     """
     if not revision.rule.keeps_all or revision.tombstones or revision.aged_off:
         return None

@@ -24,7 +24,8 @@ def shares(
     pieces: int,
     split: DivideInto,
 ) -> list[KeyRange]:
-    """The key range as about `pieces` neighbouring shares of about equal bytes of the references."""
+    """Returns the key range as about `pieces` neighbouring shares, each with about equal bytes of the
+    references."""
     inside = [p for p in points if key_range.low < p and (key_range.high is None or p < key_range.high)]
     if not inside or pieces == 1:
         return split(key_range, pieces)

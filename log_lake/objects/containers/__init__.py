@@ -40,12 +40,12 @@ class Container(Protocol):
 
     @property
     def footer(self) -> Footer:
-        """The footer of the file, decoded."""
+        """The decoded footer of the file."""
         ...
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written."""
+        """Returns the schema of all columns as they were written."""
         ...
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
@@ -60,7 +60,7 @@ class Container(Protocol):
         ...
 
     def begin(self, group: int) -> int:
-        """The position in the file at which the group begins."""
+        """Returns the position in the file at which the group begins."""
         ...
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:

@@ -1,4 +1,4 @@
-"""The sizes of a data object's groups."""
+"""The limits for the sizes of a data object's groups of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCAN_RECORDS = 1 << 20
 
 @dataclass(frozen=True)
 class ObjectLimits:
-    """The sizes of row groups; an object with row groups of any size can be read.
+    """The limits for the sizes of row groups; an object with row groups of any size can be read.
 
     The `Lake` passes them to loads and compactions within `reading.Limits`.
     """
@@ -39,15 +39,15 @@ class ObjectLimits:
     `row_group_bytes`."""
 
     def of_layout(self, *, scan: bool) -> ObjectLimits:
-        """Returns these sizes, but with large row groups if the pool has `layout=scan`."""
+        """Returns these limits, but with large row groups if the pool has `layout=scan` (`scan`)."""
         return replace(self, row_group=max(self.row_group, SCAN_RECORDS)) if scan else self
 
     def group_records(self, format: str) -> int:
-        """The maximum number of records in a group of a file with this format."""
+        """Returns how many records a group of a file with this format may have."""
         return self.row_group if format == naming.PARQUET else min(self.row_group, self.typed_group)
 
     def max_bytes(self, sizes: Sizes) -> int:
-        """The maximum decoded bytes of a row group with these columns."""
+        """Returns how many decoded bytes a row group with these columns may have."""
         return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
 
 

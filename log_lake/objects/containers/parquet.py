@@ -65,8 +65,8 @@ def open_parquet(
 ) -> ParquetContainer:
     """Opens an object.  Reads and checks the footer, unless the caller passes one from an earlier reader.
 
-    `whole`: the decoded bytes of a tiny file that the container may keep; with 0 no file is decoded as a whole.
-    Raises Corrupt if the object is damaged, is another object, or contradicts itself.
+    `whole`: how many decoded bytes of a tiny file the container may keep in memory; with 0 no file is decoded
+    as a whole. Raises Corrupt if the object is damaged, is another object, or contradicts itself.
     """
     kept = footer if isinstance(footer, ParquetFooter) else None
     parquet = _opened(file, kept)
@@ -144,7 +144,7 @@ class ParquetContainer:
         return renamed(columns, self.footer.fields)
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes, according to the footer."""
+        """Returns the decoded bytes of the groups in these columns, according to the footer."""
         leaves = self.footer.leaves
         if columns is not None and leaves.keys() <= set(columns):
             columns = None
@@ -156,7 +156,7 @@ class ParquetContainer:
     def batches(
         self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the groups, decoded on all cores."""
+        """Yields the records of the groups in batches, decoded on all cores."""
         present = None if columns is None else [c for c in columns if c in self.footer.leaves]
         all_of_them = present is None or len(present) == len(self.footer.schema)
         stored_as, fields = self.footer.metadata.stored_as, self.footer.fields
@@ -204,12 +204,12 @@ class ParquetContainer:
         return size
 
     def begin(self, group: int) -> int:
-        """The position in the file at which the row group begins."""
+        """Returns the position in the file at which the row group begins."""
         return chunk_range(self.footer.parquet.row_group(group).column(0)).begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """Yields the column chunks of the groups, except groups so large that their columns are read in
-        parts."""
+        """Yields the byte ranges of the groups' column chunks.  Groups so large that their columns are read in
+        parts are left out."""
         leaves = range(self.footer.parquet.num_columns) if columns is None else self._chunks(columns)
         for number in groups:
             group = self.footer.parquet.row_group(number)
@@ -217,7 +217,7 @@ class ParquetContainer:
                 yield from (chunk_range(group.column(leaf)) for leaf in leaves)
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """The stored bytes of each of the columns that the object has."""
+        """Returns the stored bytes of each of the columns that the object has."""
         leaves = {name: leaves for name, leaves in self.footer.leaves.items() if name in names}
         sizes = dict.fromkeys(leaves, 0)
         for index in range(self.footer.parquet.num_row_groups):
@@ -227,6 +227,6 @@ class ParquetContainer:
         return sizes
 
     def close(self) -> None:
-        """Closes the reader."""
+        """Closes pyarrow's reader of the file."""
         with contextlib.suppress(Exception):
             self.parquet.close()

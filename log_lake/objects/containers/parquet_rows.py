@@ -61,8 +61,8 @@ def rows_at_once(record: int, most: int, *, batch_bytes: int = BATCH_BYTES) -> i
 
 
 def keys_of(batches: Iterable[pa.RecordBatch], *, what: str) -> pa.Table:
-    """Joins the keys of a group.  Raises Corrupt if they take more bytes than the keys of any group that a writer
-    makes."""
+    """Joins the batches that hold the keys of a group into one table.  Raises Corrupt if they take more bytes than
+    the keys of any group that a writer makes."""
     content, gathered = 0, []
     for batch in batches:
         content += batch.nbytes

@@ -80,7 +80,7 @@ class ParquetSink:
         )
 
     def close(self) -> None:
-        """Closes the writer, whether or not it finished."""
+        """Closes pyarrow's writer, whether or not it finished the file."""
         self._parquet.close()
 
 

@@ -34,8 +34,8 @@ TEXT_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Whole:
-    """All records of a tiny file, if they take few bytes; and, for each column that has texts, the bytes of its
-    longest text."""
+    """A tiny file that was decoded as a whole: all of its records, if they take few bytes; and, for each column
+    that has texts, the bytes of its longest text."""
 
     records: pa.Table | None
     longest: dict[str, int]

@@ -67,14 +67,14 @@ def row_columns(values: Rows | Batch) -> pa.Table:
 
 
 def type_column(values: Rows | Batch) -> pa.Array:
-    """The column `TYPE` of the values, also after a projection."""
+    """Returns the column `TYPE` of the values: the digest of each value's type, also after a projection."""
     types = (values.told if isinstance(values, Batch) else None) or values.types
     digests = pa.array([digest_of(kind) for kind in types], pa.binary())
     return digests.take(pa.array(values.kinds))
 
 
 def body_column(values: Rows | Batch) -> pa.Array:
-    """Returns the column `BODY`: of each value, the bytes as they are stored, without its type."""
+    """Returns the column `BODY` of the values: the stored bytes of each value, without its type."""
     rows = rows_of(values) if isinstance(values, Batch) else values
     slices = Slices(rows.buffer, rows.start, np.maximum(rows.length, 0), np.zeros(len(rows), np.int64))
     return binary_array(slices, pa.binary())
@@ -122,7 +122,8 @@ def _projected(batch: Batch, names: set[str]) -> Batch:
 
 
 def rows_of_table(table: pa.Table) -> Rows:
-    """The records of a table: the original ones where `ROW` has them, otherwise made from the fields.
+    """Returns the records of a table as ZNG rows: the original rows where `ROW` has them, otherwise rows made from
+    the fields.
 
     Raises InvalidInput for a type or value that ZNG cannot hold.
     """

@@ -33,12 +33,12 @@ def stored_names(names: Collection[str], key: PoolKey) -> dict[str, str]:
 
 
 def renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
-    """The schema with other names for some columns."""
+    """Returns the schema with other names for some columns; `names` has the new name of each."""
     return pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema])
 
 
 def fields_of_columns(columns: Collection[str], stored_as: Mapping[str, str], *, name: str) -> dict[str, str]:
-    """Returns the field of each column that has another name in the file `name`.
+    """Returns the name of the field for each column that has another name in the file `name`.
 
     Raises Corrupt if the file lacks such a column, or if two columns would be one field.
     """

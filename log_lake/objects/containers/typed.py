@@ -40,11 +40,11 @@ MAX_FOOTER_BYTES = 256 << 20
 
 
 class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
-    """A group: its records, the position of its bytes, the position of its hidden columns among them, and its
-    decoded bytes.
+    """One group: the number of its records, the position of its bytes, the position of its hidden columns among
+    them, and the number of its decoded bytes.
 
     `sum` is the CRC-32 of its bytes, because values themselves do not show damage.  `types` is the number of
-    super types in the file up to the group's end; only ZST counts them.
+    super types (types of top-level values) in the file up to the group's end; only ZST counts them.
     """
 
     records: int
@@ -62,7 +62,7 @@ class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TypedDescription(msgspec.Struct, frozen=True):
-    """The content of the footer; `schema` is Arrow's IPC form of all columns except `hidden.ROW`."""
+    """What the footer says; `schema` is Arrow's IPC form of all columns except `hidden.ROW`."""
 
     object: ObjectMetadata
     schema: bytes
@@ -80,7 +80,8 @@ class TypedFooter(Footer):
 
 
 def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> bytes:
-    """The footer with its mark; `after` are the bytes that follow it in the file."""
+    """Returns the bytes of the footer, followed by the mark that tells where the footer is.  `after` are the bytes
+    that follow both in the file."""
     footer = msgspec.json.encode(description)
     return footer + _MARK.pack(_MAGIC, len(footer), zlib.crc32(footer), zlib.crc32(after))
 
@@ -88,7 +89,7 @@ def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> byte
 def read_footer(
     file: Any, end: int, *, size: int, name: str, before: Callable[[int], bytes]
 ) -> TypedDescription:
-    """Returns the footer's content, found by the mark that ends at position `end`.  Raises Corrupt.
+    """Returns what the footer says, found by the mark that ends at position `end`.  Raises Corrupt.
 
     `before` returns the bytes between the data and a footer of the given length.
     """
@@ -143,18 +144,19 @@ class GroupBytes:
 
 @dataclass(frozen=True)
 class TypedContainer:
-    """An open object of a typed format; `rows`, which finds the rows of a group, differs by format."""
+    """An open object of a typed format.  Each format has its own method `rows`, which finds the rows of a
+    group."""
 
     name: str
     file: Any
     footer: TypedFooter
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
-        """Yields the records of a group, with at least the `fields` if these are given.  Raises Corrupt."""
+        """Yields the records of a group; if `fields` are given, with at least these.  Raises Corrupt."""
         raise NotImplementedError
 
     def read(self, number: int) -> GroupBytes:
-        """The bytes of a group.  Raises Corrupt if they differ from the bytes written."""
+        """Returns the bytes of a group.  Raises Corrupt if they differ from the bytes that were written."""
         group = self.footer.groups[number]
         data = self.file.read_at(group.end - group.begin, group.begin)
         if len(data) < group.end - group.begin or zlib.crc32(data) != group.sum:
@@ -163,11 +165,12 @@ class TypedContainer:
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written."""
+        """Returns the schema of all columns as they were written."""
         return self.footer.schema
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Returns the decoded bytes of all columns, because the footer does not have them by column."""
+        """Returns the decoded bytes of the groups with all columns, because the footer does not have them by
+        column."""
         if not groups:
             return Weight()
         sizes = [self.footer.groups[group].decoded for group in groups]
@@ -177,7 +180,7 @@ class TypedContainer:
     def batches(
         self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the groups, about `rows` at a time."""
+        """Yields the records of the groups, about `rows` at a time."""
         names = self.footer.schema.names if columns is None else columns
         names = [name for name in names if name in (TYPE, BODY) or name in self.footer.schema.names]
         for number in groups:
@@ -215,11 +218,11 @@ class TypedContainer:
         return pa.ipc.open_stream(data.read_at(group.end - group.order, group.order)).read_all()
 
     def begin(self, group: int) -> int:
-        """The position in the file at which the group begins."""
+        """Returns the position in the file at which the group begins."""
         return self.footer.groups[group].begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """Yields whole groups, because a group's checksum covers all of its columns."""
+        """Yields the byte ranges of whole groups, because a group's checksum covers all of its columns."""
         return (Range(group.begin, group.end) for group in map(self.footer.groups.__getitem__, groups))
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
@@ -231,8 +234,8 @@ class TypedContainer:
 
 
 class TypedSink:
-    """An object of a typed format that is being written; how a group and the end are written differs by
-    format."""
+    """An object of a typed format that is being written.  Each format has its own methods for a group and for the
+    file's end."""
 
     def __init__(self, file: SummedFile) -> None:
         self.file = file
@@ -263,16 +266,18 @@ class TypedSink:
             )
 
     def put_rows(self, rows: Rows) -> int:
-        """Writes the records of a group.  Returns how many super types the file has afterwards."""
+        """Writes the records of a group.  Returns how many super types (types of top-level values) the file has
+        afterwards."""
         raise NotImplementedError
 
     def put_order(self, data: bytes) -> int:
-        """Writes bytes that are not values.  Returns the position at which they begin."""
+        """Writes the hidden columns of a group, whose bytes are no values.  Returns the position at which they
+        begin."""
         raise NotImplementedError
 
     def described(self, described: ObjectMetadata) -> TypedDescription:
-        """Returns the footer's content. Call it once all groups are written: the bytes after this call are the
-        file's tail, which has a checksum of its own."""
+        """Returns what the footer will say.  Call it once all groups are written: the bytes after this call are
+        the file's tail, which has a checksum of its own."""
         data_end, blocks = self.file.begin_tail()
         assert self._schema is not None
         return TypedDescription(

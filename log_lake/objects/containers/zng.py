@@ -58,10 +58,10 @@ class ZngContainer(TypedContainer):
 
 
 class ZngSink(TypedSink):
-    """An object that is being written."""
+    """A ZNG object that is being written."""
 
     def put_rows(self, rows: Rows) -> int:
-        """Writes the group as a stream."""
+        """Writes the records of a group as a stream of ZNG."""
         writer = ZngWriter(self.file)  # type: ignore[arg-type]
         try:
             writer.write(rows)
@@ -71,14 +71,14 @@ class ZngSink(TypedSink):
         return 0
 
     def put_order(self, data: bytes) -> int:
-        """Writes the bytes as an application message."""
+        """Writes the hidden columns of a group as an application message of ZNG."""
         self.file.write(_header(len(data)))
         begin = self.file.tell()
         self.file.write(data)
         return begin
 
     def finish(self, described: ObjectMetadata) -> None:
-        """Ends the file with the footer, as an application message."""
+        """Ends the file with the footer, which is an application message of ZNG."""
         footer = encoded_footer(self.described(described))
         self.file.write(_header(len(footer)) + footer)
         self.file.end_plain_tail()

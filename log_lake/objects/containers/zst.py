@@ -34,7 +34,7 @@ MAP_GROWTH = 10
 
 @dataclass(frozen=True)
 class ZstFooter(TypedFooter):
-    """The footer, and the reassembly maps."""
+    """The footer of an object, and the reassembly maps of ZST, which say where the columns are."""
 
     maps: ZstFile = None  # type: ignore[assignment]
 
@@ -81,14 +81,14 @@ class ZstContainer(TypedContainer):
 
 
 class ZstSink(TypedSink):
-    """An object that is being written."""
+    """A ZST object that is being written."""
 
     def __init__(self, file: SummedFile) -> None:
         super().__init__(file)
         self._writer = ZstWriter(file)  # type: ignore[arg-type]
 
     def put_rows(self, rows: Rows) -> int:
-        """Writes the group as a part of the file."""
+        """Writes the records of a group as a part of the file that can be decoded alone."""
         try:
             self._writer.write(rows)
             self._writer.end_part()
@@ -99,7 +99,7 @@ class ZstSink(TypedSink):
         return self._writer.super_types
 
     def put_order(self, data: bytes) -> int:
-        """Writes the bytes between two parts."""
+        """Writes the hidden columns of a group between two parts of the file."""
         return self._writer.put(data)
 
     def finish(self, described: ObjectMetadata) -> None:

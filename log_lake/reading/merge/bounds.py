@@ -26,15 +26,16 @@ _ABOVE = b"\0"
 
 
 def column(name: str) -> Any:
-    """DataFusion's column with exactly this name, whatever characters are in it."""
+    """Returns an expression of DataFusion for the column with exactly this name, whatever characters are in the
+    name."""
     from datafusion import col
 
     return col('"' + name.replace('"', '""') + '"')
 
 
 def literal(scalar: pa.Scalar) -> Any:
-    """The value as an expression.  A null needs a cast, because DataFusion has no null literals of lists and
-    maps."""
+    """Returns the value as an expression of DataFusion.  A null needs a cast, because DataFusion has no null
+    literals of lists and maps."""
     from datafusion import lit
 
     return lit(scalar) if scalar.is_valid else lit(pa.scalar(None, pa.null())).cast(scalar.type)
@@ -42,14 +43,15 @@ def literal(scalar: pa.Scalar) -> Any:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A bound as values of the first key fields; `beyond`: it is above all keys that begin with them."""
+    """A bound as values of the first key fields; `beyond`: the bound is above all keys that begin with these
+    values."""
 
     values: tuple[pa.Scalar, ...]
     beyond: bool
 
 
 def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | None:
-    """The bound in the fields' own types; None if they do not hold it exactly."""
+    """Returns the bound as values in the fields' own types; None if the types do not hold it exactly."""
     try:
         values = decode_key(bound, key)
         prefix = encode_key(list(values), key)
@@ -69,7 +71,7 @@ def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | No
 
 
 def exact_scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
-    """A value of a bound in the field's type.
+    """Returns a value of a bound in the field's type.
 
     Raises ValueError, OverflowError, TypeError or an error of Arrow if the type does not hold it exactly, and
     ValueError for doubles.
@@ -100,13 +102,13 @@ def exact_scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
 
 
 def at_or_above(bound: Comparison, key: PoolKey) -> Any:
-    """The expression for records whose key is at or above the bound, in key order."""
+    """Returns the expression for records whose key is at or above the bound, in key order."""
     after = _differs(bound, key, later=True)
     return after if bound.beyond else after | _equals(bound, key)
 
 
 def below(bound: Comparison, key: PoolKey) -> Any:
-    """The expression for records below the bound, in a form by which DataFusion can skip row groups."""
+    """Returns the expression for records below the bound, in a form by which DataFusion can skip row groups."""
     before = _differs(bound, key, later=False)
     return before | _equals(bound, key) if bound.beyond else before
 

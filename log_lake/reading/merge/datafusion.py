@@ -107,7 +107,7 @@ class Input:
 def datafusion_merge(
     references: Sequence[Reference], reading: ReferenceReading, *, has_sequence: bool
 ) -> DataFusionMerge | str:
-    """The merge; or the reason why a merge in windows is necessary or better.
+    """Returns the merge of the references; or, as a text, why a merge in windows is necessary or better.
 
     Raises ObjectMissing, Corrupt.
     """
@@ -143,9 +143,9 @@ def datafusion_merge(
 
 @contextmanager
 def reading_objects(paths: Sequence[str]) -> Iterator[None]:
-    """Inside the block every failure becomes an error of the lake that names the files.
+    """Returns a context in which every failure becomes an error of the lake that names the files.
 
-    DataFusion opens a file late, and the class of its error does not show that the file is gone.
+    DataFusion opens a file late, and the class of its error does not show that the file is missing.
     """
     try:
         with reading_as_errors(f"one of {', '.join(paths)}"):
@@ -168,7 +168,8 @@ def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits
 def inputs_of(
     references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
-    """The references as files; None if a file is not on this machine.  Raises ObjectMissing, Corrupt."""
+    """Returns the references as inputs of a merge, each with its file; None if a file is not on this machine.
+    Raises ObjectMissing, Corrupt."""
     columns = [*schema.names, *ORDER.names]
     inputs = []
     for reference in references:
@@ -222,7 +223,7 @@ def _widens(stored: pa.Field, target: pa.Field) -> bool:
 
 
 class DataFusionMerge:
-    """One merge: `tables` gives the records, `plan` is DataFusion's plan."""
+    """A merge that is ready to run: `tables` gives the records, `plan` is DataFusion's plan."""
 
     def __init__(
         self,
@@ -273,11 +274,11 @@ class DataFusionMerge:
 
     @property
     def sorts(self) -> bool:
-        """Whether DataFusion would sort the files again."""
+        """Whether DataFusion would sort the files, although they are sorted already."""
         return "SortExec" in self.plan
 
     def tables(self) -> Iterator[pa.Table]:
-        """All records by key and age.  Raises Corrupt."""
+        """Yields all records by key and age.  Raises Corrupt."""
         for batch in self._batches():
             with reading_objects(self._names):
                 table = self._table(batch.to_pyarrow())

@@ -105,8 +105,8 @@ class _Delta:
     def up_to(
         self, bound: bytes, *, inclusive: bool, most_bytes: int
     ) -> tuple[pa.Table | None, bytes | None]:
-        """Returns the records up to the bound, and None.  If they exceed `most_bytes`, returns the first of them
-        and the last key among these."""
+        """Returns the delta's records up to the bound, and None.  If these records exceed `most_bytes`, returns
+        only the first of them and the last key among these."""
         taken, size = [], 0
         limit = bound + AFTER_KEY if inclusive else bound
         while (table := self._held) is not None:  # every turn except the last uses up a table

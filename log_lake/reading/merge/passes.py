@@ -32,7 +32,8 @@ MergeReferences = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 
 @dataclass
 class Group:
-    """References by age that become one stream.  `at_once`: they are tiny, so one sort orders their records."""
+    """References that follow each other by age and become one stream.  `at_once`: they are tiny, so one sort
+    orders their records."""
 
     references: list[Reference]
     at_once: bool = False

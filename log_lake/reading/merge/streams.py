@@ -33,10 +33,10 @@ from log_lake.reading.places import records_in
 
 @dataclass(frozen=True)
 class ReferenceReading:
-    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
+    """How to read references: the pool's store and key, the key range, the columns, and how many bytes at a time.
 
-    `streams`: how many are open at the same time; they share the bytes that the limits allow. `lifts`: the
-    lifts (renumberings) to which the references refer.
+    `streams`: how many streams are open at the same time; they share the bytes that the limits allow.  `lifts`:
+    the lifts (renumberings) to which the references refer.
     """
 
     store: Store
@@ -66,7 +66,8 @@ class ReferenceReading:
         return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
 
     def without_spare(self) -> ReferenceReading:
-        """Returns the reading without the spare fields; unchanged if no other field would be left."""
+        """Returns the reading without the fields that are only read in reserve (`spare`); unchanged if no other
+        field would be left."""
         left = [field for field in self.schema if field.name not in self.spare]
         return replace(self, schema=pa.schema(left), spare=frozenset()) if left else self
 

@@ -43,8 +43,8 @@ Read = Callable[[Reference], Iterator[pa.Table]]
 class Gathering:
     """Makes one stream of very small references.
 
-    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`. `most_bytes`: decoded
-    bytes that the stream may hold. `instead`: merges references whose records take more.
+    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: how many
+    decoded bytes the stream may hold.  `instead`: a function that merges references whose records take more.
     """
 
     read: Read
