@@ -22,10 +22,11 @@ INLINES_SINCE = 3
 
 @dataclass(frozen=True)
 class Context:
-    """`ids` makes new ids and holds the clock; `author` is the name on transactions.
+    """What all work on an open lake shares.  `ids` makes new ids and holds the clock; `author` is the name on
+    transactions.
 
-    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata, and
-    version 2 no split points and no inlined objects.  `metadata` goes with every transaction of a pool.
+    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata, and version 2 no
+    split points and no inlined objects.  `metadata` goes with every transaction of a pool.
     """
 
     store: Store
@@ -40,9 +41,9 @@ class Context:
 
     @property
     def clock(self) -> Callable[[], float]:
-        """Seconds since 1970; ids are made from the same clock."""
+        """The function that gives the time in seconds since 1970; ids are made from the same clock."""
         return self.ids.clock
 
     def now(self) -> float:
-        """Seconds since 1970, by the lake's clock."""
+        """Returns the time by the lake's clock, in seconds since 1970."""
         return self.clock()

@@ -70,7 +70,8 @@ _HEADER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
 
 
 def without_secrets(text: str) -> str:
-    """The text without the users and passwords of URIs in it, and without the values of their secret parameters."""
+    """Returns the text without the users and passwords of URIs in it, and without the values of their secret
+    parameters."""
     text = _HEADER.sub(r"\1 ***", text)
     if "=" in text or ":" in text:
         text = _ASSIGNED.sub(r"\1***", text)
@@ -127,7 +128,7 @@ class ClocksApart(InvalidInput):
 
 
 class NotFound(LakeError):
-    """No such lake, pool, branch, revision or object."""
+    """The lake, pool, branch, revision or object that the caller named does not exist."""
 
     exit_status = 3
 
@@ -154,7 +155,8 @@ class PlanAgain(Conflict):
 
 
 class Undecided(Conflict):
-    """A transaction over several pools, `over`, is prepared in this pool, and does not commute with the draft."""
+    """A transaction over several pools, whose id is `over`, is prepared in this pool, and does not commute with
+    the draft."""
 
     def __init__(self, over: str) -> None:
         super().__init__(
@@ -184,7 +186,7 @@ class OutcomeUnknown(LakeError):
 
 
 class Unavailable(LakeError):
-    """The store does not answer, or refuses at the moment."""
+    """The store does not answer, or refuses requests at the moment."""
 
     exit_status = 7
     may_pass = True
@@ -259,7 +261,7 @@ class OutputFailed(LakeError):
 
 
 def words(error: Exception) -> str:
-    """The text of an error in one line; for an error of the system its reason without the path."""
+    """Returns the text of an error in one line; for an error of the system its reason without the path."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(reason.split()) or type(error).__name__
 
@@ -272,20 +274,20 @@ def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str,
 
 
 def to_wire(error: LakeError) -> str:
-    """The error as one line of JSON: its class, its message, its attributes."""
+    """Returns the error as one line of JSON: its class, its message, its attributes."""
     attributes = {name: value for name, value in vars(error).items() if not name.startswith("_")}
     return json.dumps({"kind": type(error).__name__, "message": str(error), "attributes": attributes})
 
 
 def from_wire(text: str) -> LakeError:
-    """The error that `to_wire` converted; a plain LakeError if this program does not know its class."""
+    """Returns the error that `to_wire` converted; a plain LakeError if this program does not know its class."""
     wire = json.loads(text)
     by_name = {kind.__name__: kind for kind in kinds()}
     return _rebuilt(by_name.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
 
 
 def kinds(kind: type[LakeError] = LakeError) -> Iterator[type[LakeError]]:
-    """The class, followed by all its subclasses."""
+    """Yields the class, then all of its subclasses."""
     yield kind
     for below in kind.__subclasses__():
         yield from kinds(below)

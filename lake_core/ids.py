@@ -33,7 +33,7 @@ class IdSource:
     entropy: Callable[[int], bytes] = secrets.token_bytes
 
     def new(self) -> str:
-        """A fresh id; ids made at least `TICK` seconds apart by one clock sort by time.
+        """Returns a new id; ids made at least `TICK` seconds apart by one clock sort by time.
 
         Raises InvalidInput if the clock is outside the years that ids can hold.
         """
@@ -70,13 +70,14 @@ def _date(seconds: float) -> str:
 
 
 def id_time(id: str) -> datetime:
-    """When the id was made, in UTC, to the second. It is the age of an object with this id."""
+    """Returns when the id was made, in UTC, to the second: the time from which the age of an object with this id
+    counts."""
     return datetime.fromtimestamp(EPOCH + (_number(id[:ID_LENGTH]) >> 8 * _CHANCE_BYTES), UTC)
 
 
 def id_seconds(id: str) -> float:
-    """When the id was made, in seconds since 1970; 0 if the text contains no time. It is the age of an object with
-    this id."""
+    """Returns when the id was made, in seconds since 1970; 0 if the text contains no time.  The age of an object
+    with this id counts from then."""
     try:
         return id_time(id).timestamp()
     except (ValueError, OverflowError):
@@ -99,36 +100,38 @@ _HOME = "@"
 
 
 def in_home(object_id: str, pool_id: str) -> str:
-    """The name by which a clone refers to an object of the pool. A name that already has a home is returned as it
-    is."""
+    """Returns the name by which a clone refers to an object of the pool.  A name that already has a home is
+    returned as it is."""
     return object_id if _HOME in object_id else f"{object_id}{_HOME}{pool_id}"
 
 
 def home_of(object_id: str) -> str:
-    """The id of the other pool in whose folder the object lies; "" if it lies in the folder of the own pool."""
+    """Returns the id of the other pool in whose folder the object lies; "" if it lies in the folder of the own
+    pool."""
     return object_id.partition(_HOME)[2]
 
 
 def without_home(object_id: str) -> str:
-    """The object's name in the folder in which it lies."""
+    """Returns the object's name in the folder in which it lies."""
     return object_id.partition(_HOME)[0]
 
 
 def first_id(seconds: float) -> str:
-    """The smallest id of a time, in seconds since 1970; for times before the range of ids, the smallest of
+    """Returns the smallest id of a time, in seconds since 1970; for times before the range of ids, the smallest of
     all."""
     second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
     return IdSource(clock=lambda: second, entropy=bytes).new()
 
 
 def first_above(id: str, *, now: float) -> str:
-    """The smallest id of the time `now` (seconds since 1970), or of the second after `id` if that is later."""
+    """Returns the smallest id of the time `now` (seconds since 1970), or of the second after `id` if that is
+    later."""
     return first_id(max(now, id_seconds(id) + 1))
 
 
 def not_below(id: str, first: str) -> str:
-    """The id. If it is below `first`, because the clock that made it was behind, its time is moved to the second
-    of `first`."""
+    """Returns the id.  If it is below `first`, because the clock that made it was behind, its time is moved to the
+    second of `first`."""
     if id >= first:
         return id
     chance = _number(id) % (1 << 8 * _CHANCE_BYTES)

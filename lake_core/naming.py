@@ -23,8 +23,8 @@ REJECTED = "$rejected"
 SUB_POOLS = (NOKEY, REJECTED)
 
 SMALL, LARGEST = 1 << 20, 1 << 30
-"""The most bytes of a hint, a lease or a note, and the most of any other object that is read whole.  A lease with
-the largest metadata has half of `SMALL`."""
+"""Returns the most bytes of a hint, a lease or a note, and the most of any other object that is read whole.  A
+lease with the largest metadata has half of `SMALL`."""
 
 _SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", LAKE_FILE)
 
@@ -57,75 +57,75 @@ def _part(text: str) -> str:
 
 
 def entry(journal: str, version: int) -> str:
-    """The name of an entry: `<journal>/<20 digits>.txn`."""
+    """Returns the name of an entry: `<journal>/<20 digits>.txn`."""
     return f"{journal}/{version:020d}.txn"
 
 
 def entry_version(name: str) -> int | None:
-    """The version in an entry's name; None if it is not the name of an entry."""
+    """Returns the version in an entry's name; None if it is not the name of an entry."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "txn" and _is_number(stem) else None
 
 
 def head(journal: str) -> str:
-    """The HEAD hint: where the journal ended when the hint was written."""
+    """Returns the name of the HEAD hint, which says where the journal ended when the hint was written."""
     return f"{journal}/HEAD"
 
 
 def tail(journal: str) -> str:
-    """The TAIL hint: where the journal began when the hint was written."""
+    """Returns the name of the TAIL hint, which says where the journal began when the hint was written."""
     return f"{journal}/TAIL"
 
 
 def begun(journal: str) -> str:
-    """The sign that a journal has had entries; it lies beside the journal's folder, which may be lost."""
+    """Returns the name of the sign that a journal has had entries; it lies beside the journal's folder."""
     return f"{journal}-begun"
 
 
 def gates(journal: str) -> str:
-    """The folder of a journal's gates, beside its own."""
+    """Returns the folder of a journal's gates, beside its own."""
     return f"{journal}-gates"
 
 
 def gate(journal: str, number: int) -> str:
-    """The gate with this number, made by the purge with this number."""
+    """Returns the name of the gate with this number, made by the purge with this number."""
     return f"{journal}-gates/{number:020d}.gate"
 
 
 def gate_number(name: str) -> int | None:
-    """The number in a gate's name; None if it is not the name of a gate."""
+    """Returns the number in a gate's name; None if it is not the name of a gate."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "gate" and _is_number(stem) else None
 
 
 def marks(journal: str) -> str:
-    """The folder of a journal's checkpoints and fences."""
+    """Returns the folder of a journal's checkpoints and fences."""
     return f"{journal}/marks"
 
 
 def checkpoint(journal: str, version: int, id: str) -> str:
-    """The name of a checkpoint of a version; the end of the writer's `id` distinguishes writers of the same
-    version."""
+    """Returns the name of a checkpoint of a version; the end of the writer's `id` distinguishes writers of the
+    same version."""
     return f"{journal}/marks/{version:020d}.{_part(id)[-8:]}.checkpoint"
 
 
 def fence(journal: str, version: int) -> str:
-    """The fence up to which entries are purged."""
+    """Returns the name of the fence up to which entries are purged."""
     return f"{journal}/marks/{version:020d}.fence"
 
 
 def request(journal: str, id: str) -> str:
-    """The name of the request of a draft, which the writer of the next entry may commit."""
+    """Returns the name of the request of a draft, which the writer of the next entry may commit."""
     return f"{journal}/requests/{_part(id)}.txn"
 
 
 def requests(journal: str) -> str:
-    """The folder of a journal's requests."""
+    """Returns the folder of a journal's requests."""
     return f"{journal}/requests"
 
 
 def request_id(name: str) -> str:
-    """The id in a request's name."""
+    """Returns the id in a request's name."""
     return name.rpartition("/")[2].partition(".")[0]
 
 
@@ -136,14 +136,14 @@ def is_request(name: str) -> bool:
 
 
 def checkpoint_version(name: str) -> int | None:
-    """The version in a checkpoint's name; None if it is not the name of a checkpoint."""
+    """Returns the version in a checkpoint's name; None if it is not the name of a checkpoint."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     id8, _, kind = suffix.partition(".")
     return int(stem) if dot and kind == "checkpoint" and len(id8) == 8 and _is_number(stem) else None
 
 
 def fence_version(name: str) -> int | None:
-    """The version in a fence's name; None if it is not the name of a fence."""
+    """Returns the version in a fence's name; None if it is not the name of a fence."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "fence" and _is_number(stem) else None
 
@@ -153,30 +153,31 @@ def _is_number(stem: str) -> bool:
 
 
 def pool_journal(pool_id: str) -> str:
-    """The folder of a pool's journal."""
+    """Returns the folder of a pool's journal."""
     return f"{_part(pool_id)}/journal"
 
 
 PARQUET, ZNG, ZST = "parquet", "zng", "zst"
 FORMATS = (PARQUET, ZNG, ZST)
-"""The formats of data objects."""
+"""Returns the formats of data objects."""
 
 OBJECT_LENGTH = ID_LENGTH + 4
 """The most characters of an object's name in its folder."""
 
 
 def object_id_of(id: str, format: str) -> str:
-    """The name of an object of a format: its id, followed by the format unless that is Parquet."""
+    """Returns the name of an object of a format: its id, followed by the format unless that is Parquet."""
     return id if format == PARQUET else f"{id}.{format}"
 
 
 def format_in(sub_pool: str, format: str) -> str:
-    """The format of a sub-pool's objects in a pool with this format; rejected records never keep their types."""
+    """Returns the format of a sub-pool's objects; `format` is the pool's.  Rejected records never keep their
+    types."""
     return PARQUET if sub_pool == REJECTED else format
 
 
 def format_of(object_id: str) -> str:
-    """The format of an object with this name."""
+    """Returns the format of an object with this name."""
     return without_home(object_id).partition(".")[2] or PARQUET
 
 
@@ -190,34 +191,34 @@ def is_object(text: str) -> bool:
 
 
 def data_object(pool_id: str, object_id: str) -> str:
-    """The name on the store of a data object to which a pool refers: in its own folder, or in that of the home."""
+    """Returns the stored name of an object to which a pool refers: in its own folder, or that of its home."""
     id = without_home(object_id)
     return f"{_part(home_of(object_id) or pool_id)}/data/{_part(id)}" + ("" if "." in id else f".{PARQUET}")
 
 
 def leases(pool_id: str) -> str:
-    """The folder of a pool's leases."""
+    """Returns the folder of a pool's leases."""
     return f"{_part(pool_id)}/leases"
 
 
 def lease(pool_id: str, id: str) -> str:
-    """The name of a lease of a pool."""
+    """Returns the name of a lease of a pool."""
     return f"{_part(pool_id)}/leases/{_part(id)}.lease"
 
 
 def lease_id(name: str) -> str | None:
-    """The id in a lease's name; None if it is not the name of a lease."""
+    """Returns the id in a lease's name; None if it is not the name of a lease."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
     return id if dot and suffix == "lease" and is_id(id) else None
 
 
 def plans(pool_id: str) -> str:
-    """The folder of the plans of vacuums."""
+    """Returns the folder of the plans of vacuums."""
     return f"{_part(pool_id)}/plans"
 
 
 def plan(pool_id: str, id: str) -> str:
-    """The name of the plan of a vacuum."""
+    """Returns the name of the plan of a vacuum."""
     return f"{_part(pool_id)}/plans/{_part(id)}.json"
 
 
@@ -235,7 +236,7 @@ def pack(plan_id: str, number: int, digest: str = "") -> str:
 
 
 def pack_digest(name: str) -> str:
-    """The digest in a pack's name, "" if it has none."""
+    """Returns the digest in a pack's name, "" if it has none."""
     parts = name.removeprefix(f"{PACKS}/").split(".")
     return parts[2] if name.startswith(f"{PACKS}/") and len(parts) == 4 else ""
 
@@ -245,8 +246,8 @@ QUIET = "quiet"
 
 
 def quiet(agent: str, way: str) -> str:
-    """The name of the hint in which an agent notes the pools where it found nothing to do; `way` is a digest of
-    its parameters."""
+    """Returns the name of the hint in which an agent notes the pools where it found nothing to do; `way` is a
+    digest of its parameters."""
     return f"{QUIET}/{_part(agent)}.{_part(way)}.json"
 
 
@@ -255,12 +256,12 @@ ACTIVITY = "activity"
 
 
 def activity(pool_id: str) -> str:
-    """The name of the activity note of a pool."""
+    """Returns the name of the activity note of a pool."""
     return f"{ACTIVITY}/{_part(pool_id)}"
 
 
 def noted_pool(name: str) -> str:
-    """The pool id in the name of an activity note; None for names deeper in the folder, which are no notes."""
+    """Returns the pool id in the name of an activity note; for a name deeper in the folder, no valid id."""
     return name.removeprefix(f"{ACTIVITY}/")
 
 
@@ -268,16 +269,16 @@ TRANSACTIONS = "transactions"
 """The folder of the transactions over several pools."""
 
 BEGUN, LEASE, DECISION, ASKED = "begun", "lease", "decision", "asked"
-"""The kinds of objects of such a transaction, besides one for each pool that joined (`joined`)."""
+"""Returns the kinds of objects of such a transaction, besides one for each pool that joined (`joined`)."""
 
 
 def transaction(id: str) -> str:
-    """The folder of a transaction over several pools."""
+    """Returns the folder of a transaction over several pools."""
     return f"{TRANSACTIONS}/{_part(id)}"
 
 
 def transaction_object(id: str, kind: str) -> str:
-    """The name of a transaction's object of this kind (`BEGUN`, `LEASE`, `DECISION`, `ASKED`)."""
+    """Returns the name of a transaction's object of this kind (`BEGUN`, `LEASE`, `DECISION`, `ASKED`)."""
     return f"{transaction(id)}/{kind}"
 
 
@@ -287,7 +288,7 @@ def joined(id: str, pool_id: str) -> str:
 
 
 def split_transaction(name: str) -> tuple[str, str]:
-    """The transaction's id and the kind in the name of its object; two empty texts for other names."""
+    """Returns the transaction's id and the kind in the name of its object; two empty texts for other names."""
     folder, _, rest = name.partition("/")
     id, _, kind = rest.partition("/")
     return (id, kind) if folder == TRANSACTIONS and is_id(id) and kind else ("", "")
@@ -300,50 +301,50 @@ def joined_pool(kind: str) -> str:
 
 
 def transaction_branch(id: str) -> str:
-    """The branch on which a transaction over several pools writes, in each of them."""
+    """Returns the branch on which a transaction over several pools writes, in each of them."""
     return f"tx-{id}"
 
 
 def transaction_of(branch: str) -> str:
-    """The id of the transaction that writes on the branch; "" if it is another branch."""
+    """Returns the id of the transaction that writes on the branch; "" if it is another branch."""
     id = branch.removeprefix("tx-")
     return id if id != branch and is_id(id) else ""
 
 
 def clone_tag(pool_id: str) -> str:
-    """The name of the tag by which a pool keeps what its clone with this id began with."""
+    """Returns the name of the tag by which a pool keeps what its clone with this id began with."""
     return f"clone-{pool_id}"
 
 
 def clone_of(tag: str) -> str:
-    """The id of the clone for which a pool has this tag; "" for any other tag."""
+    """Returns the id of the clone for which a pool has this tag; "" for any other tag."""
     id = tag.removeprefix("clone-")
     return id if id != tag and is_id(id) else ""
 
 
 def erasures(pool_id: str) -> str:
-    """The folder of a pool's erasures."""
+    """Returns the folder of a pool's erasures."""
     return f"{_part(pool_id)}/erasures"
 
 
 def erasure(pool_id: str, id: str) -> str:
-    """The name of the receipt of an erasure."""
+    """Returns the name of the receipt of an erasure."""
     return f"{_part(pool_id)}/erasures/{_part(id)}.json"
 
 
 def data(pool_id: str) -> str:
-    """The folder of a pool's data objects."""
+    """Returns the folder of a pool's data objects."""
     return f"{_part(pool_id)}/data"
 
 
 def data_id(name: str) -> str | None:
-    """The object's own name in a name on the store; None if it is not the name of a data object."""
+    """Returns the object's own name in a name on the store; None if it is not the name of a data object."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
     return object_id_of(id, suffix) if dot and suffix in FORMATS and is_id(id) else None
 
 
 def published(pool_id: str, form: str, branch: str) -> str:
-    """The folder of a branch as a table for other programs; `form` is their format (`iceberg`)."""
+    """Returns the folder of a branch as a table for other programs; `form` is a table format (`iceberg`)."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else _escaped(c) for c in branch)
     return f"{_part(pool_id)}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
 
@@ -353,17 +354,17 @@ def _escaped(character: str) -> str:
 
 
 def given_up(pool_id: str) -> str:
-    """The name of the note that a person gave this folder up; the list of pools lacks the folder."""
+    """Returns the name of the note that a person gave up this folder, which is not in the list of pools."""
     return f"{_part(pool_id)}/given-up"
 
 
 def parked_folder(pool_id: str) -> str:
-    """The folder of a pool's parked files."""
+    """Returns the folder of a pool's parked files."""
     return f"{_part(pool_id)}/parked"
 
 
 def parked(pool_id: str, digest: str) -> str:
-    """The name of the note of a parked file; `digest` is that of the branch and the file's name."""
+    """Returns the name of the note of a parked file; `digest` is that of the branch and the file's name."""
     return f"{_part(pool_id)}/parked/{_part(digest)}.json"
 
 
@@ -378,7 +379,8 @@ OWN_POOLS = (JOBS,)
 
 
 def split_pool(name: str) -> tuple[str, str]:
-    """`logs.$nokey` -> (`logs`, `$nokey`); a plain pool has the sub-pool ``""``."""
+    """Splits a name into pool and sub-pool: `logs.$nokey` into `logs` and `$nokey`, `logs` into `logs` and
+    ""."""
     for sub_pool in SUB_POOLS:
         if name.endswith("." + sub_pool):
             return name[: -len(sub_pool) - 1], sub_pool
@@ -433,7 +435,7 @@ def check_chosen_name(name: str, *, what: str) -> str:
 
 
 def deleted_branch(branch: str, version: int) -> str:
-    """The name of the tag that keeps a deleted branch at a version; no user's tag has an `@`."""
+    """Returns the name of the tag that keeps a deleted branch at a version; no user's tag has an `@`."""
     return f"{branch}@{version}"
 
 

@@ -11,12 +11,12 @@ MAX_NAMED = 10
 
 
 def choices(words: Sequence[str], last: str = "or") -> str:
-    """Words as alternatives: `append, upsert or aggregate`."""
+    """Returns words as alternatives: `append, upsert or aggregate`."""
     return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The known name for which `word` is probably a typing error; None if none is similar."""
+    """Returns the known name for which `word` is probably a typing error; None if none is similar."""
     import difflib  # only a mistake needs it
 
     by_small = {
@@ -27,7 +27,7 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, allowed: Iterable[str], *, none: str = "none") -> str:
-    """The hint for an unknown name: a similar name, otherwise the first known ones; `none` if there are
+    """Returns the hint for an unknown name: a similar name, otherwise the first known ones; `none` if there are
     none."""
     names = sorted(allowed)
     near = nearest(word, names)
@@ -37,18 +37,19 @@ def did_you_mean(word: str, allowed: Iterable[str], *, none: str = "none") -> st
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: `1 object`, `1,000 objects`; `nouns` if the plural does not end in s."""
+    """Returns a number with its noun: `1 object`, `1,000 objects`; `nouns` is the plural if it does not end
+    in s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
 
 
 def listed(names: Sequence[str], most: int = MAX_NAMED) -> str:
-    """The first names, and how many more there are: `a, b and 3 more`."""
+    """Returns the first names, and how many more there are: `a, b and 3 more`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def human_size(size: int) -> str:
-    """Bytes with a decimal unit: `4.7 MB`."""
+    """Returns a number of bytes with a decimal unit: `4.7 MB`."""
     amount = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 1000:
@@ -58,7 +59,7 @@ def human_size(size: int) -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """A span of time in the largest unit that fits: `45 s`, `12 min`, `3 h`, `2 d`."""
+    """Returns a span of time in the largest unit that fits: `45 s`, `12 min`, `3 h`, `2 d`."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"
@@ -66,7 +67,8 @@ def human_duration(seconds: float) -> str:
 
 
 def human_time(seconds: float) -> str:
-    """A time in seconds since 1970: `2026-11-20T12:00:00Z`; the plain number if it is outside the years 1 to 9999.
+    """Returns a time, in seconds since 1970, as `2026-11-20T12:00:00Z`; as a plain number if it is outside the
+    years 1 to 9999.
 
     A stored time may be any number.
     """
@@ -83,5 +85,6 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str) -> str:
-    """The text on one line, with characters escaped that would change how a terminal shows the rest."""
+    """Returns the text on one line, with those characters escaped that would change how a terminal shows the
+    rest."""
     return _UNPRINTABLE.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)

@@ -34,12 +34,12 @@ class PoolsFormat:
     token_keep = math.inf
 
     def parts(self, state: PoolsState, *, now: float, forget: int) -> Iterator[SectionPart]:
-        """The list of pools as rows."""
+        """Yields the list of pools as rows."""
         yield from _part(POOL, state.pools.items())
         yield from _part(DROPPED, state.dropped.items())
 
     def restore(self, file: CheckpointFile) -> PoolsState:
-        """The list of pools that the file holds.  Raises Corrupt."""
+        """Returns the list of pools that the file holds.  Raises Corrupt."""
         pools = _values(file, POOL, PoolConfig)
         dropped = _values(file, DROPPED, DroppedPool)
         names = {pool.name: pool.id for _, pool in pools}
@@ -52,8 +52,8 @@ class PoolsFormat:
         return PoolsState(HashTrieMap(by_id), HashTrieMap(names), HashTrieMap(gone))
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """Returns the fault of these rows (a pool without a value); None if there is none.  Recent ids need no
-        value."""
+        """Returns what is wrong with these rows (a pool without a value); None if nothing is.  Rows of recent ids
+        need no value."""
         is_pool = section in (POOL, DROPPED) and "value" in table.column_names
         return "a row has no value" if is_pool and table["value"].null_count else None
 

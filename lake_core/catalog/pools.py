@@ -60,7 +60,7 @@ class Catalog:
         )
 
     def load(self) -> LoadedState[PoolsState]:
-        """The newest list of pools."""
+        """Returns the newest list of pools."""
         return self.journal.load()
 
     def begin_anew(self) -> None:
@@ -85,7 +85,8 @@ class Catalog:
         return self._append(propose)
 
     def configure(self, name: str, settings: dict[str, str]) -> int:
-        """Changes settings of the pool with this name; returns the version.  Raises NotFound, InvalidInput."""
+        """Changes settings of the pool with this name; returns the version of the list.  Raises NotFound,
+        InvalidInput."""
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
@@ -99,7 +100,7 @@ class Catalog:
     ) -> int:
         """Adds pools, and changes settings of others, in one entry; returns the version of the list.
 
-        Raises PlanAgain if a name was taken, or if a pool was changed after the change was planned;
+        Raises PlanAgain if a name was taken, or if a pool was changed after the change was planned.  Raises
         InvalidInput.
         """
         for config in created:
@@ -119,7 +120,8 @@ class Catalog:
         return self._append(propose)
 
     def rename(self, name: str, new: str) -> int:
-        """Gives the pool another name; returns the version.  Raises NotFound, AlreadyExists, InvalidInput."""
+        """Gives the pool another name; returns the version of the list.  Raises NotFound, AlreadyExists,
+        InvalidInput."""
         naming.check_chosen_name(naming.check_pool_name(new), what="pool")
 
         def propose(state: PoolsState) -> PoolAction:

@@ -40,7 +40,7 @@ class PoolsState:
     dropped: HashTrieMap[str, DroppedPool] = field(default_factory=HashTrieMap)
 
     def named(self, name: str) -> PoolConfig:
-        """The pool of this name; raises NotFound."""
+        """Returns the pool of this name.  Raises NotFound."""
         id = self.names.get(name)
         if id is None:
             hint = did_you_mean(
@@ -66,7 +66,7 @@ class PoolsState:
 
 
 def fold_pools(state: PoolsState, version: int, entry: PoolsEntry) -> PoolsState:
-    """The list after the entry of a version.  Raises Corrupt if an action does not fit."""
+    """Returns the list of pools after the entry of a version.  Raises Corrupt if an action does not fit."""
     for action in entry.actions:
         try:
             state = _fold_action(state, action, version, entry)

@@ -35,7 +35,7 @@ SMALL = 1 << 16
 
 
 def most_content(size: int) -> int:
-    """The maximum number of bytes in the rows that a reader keeps, for a checkpoint of this size."""
+    """Returns how many bytes the rows that a reader keeps may have, for a checkpoint file of `size` bytes."""
     return max(FREE, min(TIMES * size, LARGE), FEW_TIMES * size)
 
 

@@ -57,7 +57,8 @@ ROW = pa.schema(
 
 
 class RowGroup(msgspec.Struct, frozen=True, array_like=True):
-    """One row group: its keys lie from `first` to `last`; `reach` is the greatest high bound of its rows."""
+    """One row group of a checkpoint: its keys lie from `first` to `last`; `reach` is the greatest high bound of
+    its rows."""
 
     section: str
     branch: str
@@ -73,7 +74,8 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The description of a checkpoint in its own footer: journal, version of the state, id of the writer, groups.
+    """What a checkpoint's own footer says: its journal, the version of the state, the id of the writer, the row
+    groups.
 
     `entry_checksum` is the checksum of the version's entry, 0 if it is not known (`journal.link`).
     """
@@ -91,7 +93,8 @@ class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class SectionPart:
-    """The rows of one section, branch and sub-pool: tables of `ROW` without those three, sorted by key."""
+    """The rows of one section, branch and sub-pool, as tables sorted by key.  The tables have the columns of `ROW`
+    without these three."""
 
     section: str
     branch: str
@@ -111,13 +114,14 @@ _DECODER = msgspec.json.Decoder(CheckpointFooter)
 
 
 def encode_footer(footer: CheckpointFooter) -> dict[bytes, bytes]:
-    """The footer as metadata pairs: the JSON, and its CRC-32 in hex, since Parquet has no checksum of it."""
+    """Returns the footer as metadata pairs of Parquet: the JSON, and its CRC-32 in hex, since Parquet has no
+    checksum of it."""
     data = msgspec.json.encode(footer)
     return {FOOTER: data, CHECKSUM: _checksum(data)}
 
 
 def decode_footer(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointFooter:
-    """The footer of these metadata pairs; `name` is for the message.  Raises Corrupt."""
+    """Returns the footer that these metadata pairs hold; `name` is for the message.  Raises Corrupt."""
     data = pairs.get(FOOTER, b"")
     if pairs.get(CHECKSUM) != _checksum(data):
         raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
@@ -135,7 +139,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 class LazyColumn(Sequence[Any]):
-    """A column of a table as a sequence that converts one value at a time, for bisection."""
+    """A column of a table as a sequence for bisection, which converts one value at a time."""
 
     def __init__(self, table: pa.Table, name: str) -> None:
         self._column = table[name]
@@ -148,7 +152,7 @@ class LazyColumn(Sequence[Any]):
 
 
 def rows(**columns: Sequence[Any]) -> pa.Table:
-    """A table of rows from the given columns; the other columns are null."""
+    """Returns a table of rows with the given columns; its other columns are null."""
     count = len(next(iter(columns.values())))
     fields = [f for f in ROW if f.name not in ("section", "branch", "sub")]
     arrays = [

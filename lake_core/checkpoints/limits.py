@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CheckpointLimits:
-    """The limits of a checkpoint; the defaults are for a million references."""
+    """The limits for the row groups of a checkpoint; the defaults are for a million references."""
 
     group_rows: int = 8192
     """The most rows of a row group: a look-up reads one group (decisions 11 and 12)."""

@@ -76,7 +76,8 @@ def _any_rows(table: pa.Table, section: str, version: int) -> None:
 
 
 class CheckpointFile:
-    """One open checkpoint.  Safe to use from several threads."""
+    """One open checkpoint; a part of it is the rows of one section, branch and sub-pool.  Safe to use from several
+    threads."""
 
     def __init__(
         self,
@@ -133,16 +134,17 @@ class CheckpointFile:
         )
 
     def count(self, section: str, *, branch: str = "", sub_pool: str = "") -> int:
-        """The number of rows of a part, from the footer."""
+        """Returns the number of rows of a part, from the footer."""
         return sum(g.rows for _, g in self._groups(section, branch, sub_pool))
 
     def span(self, section: str, *, branch: str = "", sub_pool: str = "") -> KeyRange | None:
-        """The range from the first key of a part to its greatest high bound, from the footer; None without rows."""
+        """Returns the range from the first key of a part to its greatest high bound, from the footer; None if it
+        has no rows."""
         groups = [group for _, group in self._groups(section, branch, sub_pool)]
         return KeyRange(groups[0].first, max(group.reach for group in groups)) if groups else None
 
     def branches(self, section: str) -> list[tuple[str, str]]:
-        """The (branch, sub-pool) pairs that have rows in the section, from the footer."""
+        """Returns the pairs of branch and sub-pool that have rows in the section, from the footer."""
         return sorted((branch, sub_pool) for of, branch, sub_pool in self._parts if of == section)
 
     def scan(
@@ -160,8 +162,8 @@ class CheckpointFile:
     def greater(
         self, section: str, column: str, value: int, *, branch: str = "", sub_pool: str = ""
     ) -> Iterator[pa.Table]:
-        """Yields the rows with a greater value in the column.  If a row group has none, its other columns are not
-        read."""
+        """Yields the rows of a part that have a value greater than `value` in the column.  If a row group has no
+        such row, its other columns are not read."""
         for number, _ in self._groups(section, branch, sub_pool):
             few = self._read(number, keep=False, columns=("key", column))
             if pc.any(pc.greater(few[column], value)).as_py():
@@ -169,7 +171,7 @@ class CheckpointFile:
                 yield table.filter(pc.greater(table[column], value))
 
     def overlapping(self, key_range: KeyRange, *, branch: str, sub_pool: str) -> pa.Table:
-        """Returns the references whose range (from key to before high) overlaps the key range."""
+        """Returns the rows of the references whose range (from key to before high) overlaps the key range."""
         tables = [_EMPTY]
         for number, group in self._groups("reference", branch, sub_pool):
             if group.reach > key_range.low and (key_range.high is None or group.first < key_range.high):
@@ -180,7 +182,7 @@ class CheckpointFile:
         return pa.concat_tables(tables)
 
     def at_key(self, section: str, key: bytes, *, branch: str = "", sub_pool: str = "") -> pa.Table:
-        """The rows of exactly this key."""
+        """Returns the rows of a part that have exactly this key."""
         tables = [_EMPTY]
         for number, group in self._groups(section, branch, sub_pool):
             if group.first <= key <= group.last:
@@ -193,7 +195,8 @@ class CheckpointFile:
     def at_keys(
         self, section: str, keys: Collection[bytes], *, branch: str = "", sub_pool: str = ""
     ) -> pa.Table:
-        """The rows of these keys, in key order; each row group is read and searched once."""
+        """Returns the rows of a part that have one of these keys, in key order; each row group is read and
+        searched once."""
         tables = [_EMPTY]
         sought = sorted(keys)
         for number, group in self._groups(section, branch, sub_pool):
@@ -251,7 +254,7 @@ class CheckpointFile:
             raise CheckpointDamaged(f"{error}; {_ADVICE}") from error
 
     def verify(self) -> None:
-        """Read every row group.  Raises CheckpointDamaged if one of them is damaged."""
+        """Reads every row group.  Raises CheckpointDamaged if one of them is damaged."""
         for number in range(len(self.footer.groups)):
             self._read(number, keep=False)
 

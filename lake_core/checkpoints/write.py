@@ -58,7 +58,7 @@ def write_rows(
     *,
     limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
-    """Write the content of the file and return the footer with its groups."""
+    """Writes the content of the file, and returns the footer with its groups."""
     groups: list[RowGroup] = []
     with pq.ParquetWriter(
         file,

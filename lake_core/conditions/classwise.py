@@ -30,7 +30,7 @@ CACHED_SETS = 1 << 8
 
 
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
-    """Returns the comparison for values of the class, reduced to values of that class.
+    """Returns the comparison for values of the class `kind`, with only the values of that class in it.
 
     A bool is the answer for every value except null.  None means that the answer is null for all, because no
     value of the comparison is of the class.  Answers are cached, because a scan asks at every batch.

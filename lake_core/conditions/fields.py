@@ -16,7 +16,7 @@ from lake_core.values.types import is_json
 
 
 def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:
-    """The comparisons, from left to right."""
+    """Yields the comparisons of a condition, from left to right."""
     if isinstance(condition, Compare | In | IsNull):
         yield condition
     for member in members(condition):
@@ -24,13 +24,14 @@ def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:
 
 
 def top_level(condition: Condition) -> tuple[str, ...]:
-    """The fields of the pool that a condition reads, each once. The condition must be checked already."""
+    """Returns the fields of the pool that a condition reads, each once.  The condition must be checked
+    already."""
     return tuple(dict.fromkeys(leaf.field[0] for leaf in leaves(condition)))
 
 
 def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
-    """The field at the path, and the rest of the path if a field of JSON lies on the way; None if there is no such
-    field."""
+    """Returns the field at the path; None if there is no such field.  If a field of JSON lies on the way, returns
+    that field, and the rest of the path."""
     fields: pa.Schema | pa.StructType = schema
     field = None
     for depth, name in enumerate(path, 1):
@@ -45,7 +46,7 @@ def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:
 
 
 def resolve(schema: pa.Schema, written: Path) -> Path | None:
-    """The path that a written field means, perhaps into JSON; None if there is no such field."""
+    """Returns the path that a written field means, perhaps into JSON; None if there is no such field."""
     if len(written) > 1:
         return written if find_field(schema, written)[0] is not None else None
     parts = written[0].split(".")

@@ -40,7 +40,7 @@ PAGE, READS_A_PAGE = 1_000, 12
 
 
 class ActivityNote:
-    """The note of one pool, as one writer keeps it; `clock` gives seconds since 1970."""
+    """The activity note of one pool, as one writer keeps it; `clock` gives seconds since 1970."""
 
     def __init__(self, store: Store, pool_id: str, clock: Callable[[], float]) -> None:
         self._store, self._pool_id, self._clock = store, pool_id, clock
@@ -112,7 +112,7 @@ def listing_pays(*, reads: int, notes: int) -> bool:
 
 def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:
     """Whether nothing was written to the pool after `since`, the time in seconds since 1970 at which the caller
-    read it.
+    read the pool.
 
     `notes` must be read after that time.
     """

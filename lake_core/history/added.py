@@ -8,7 +8,7 @@ from lake_core.records import AddObject, AddTombstone, Transaction
 
 
 def added_reference(action: AddObject, seq: int) -> Reference:
-    """The reference to an added object; `seq` is the sequence of its transaction."""
+    """Returns the reference that a branch gets to an added object; `seq` is the sequence of its transaction."""
     oldest, newest = action.seqs or (None, seq)
     return Reference(
         object=action.object,
@@ -29,7 +29,7 @@ def added_reference(action: AddObject, seq: int) -> Reference:
 
 
 def added_tombstone(action: AddTombstone, version: int, seq: int, by: Transaction) -> Tombstone:
-    """The tombstone that a transaction adds in a version, with its sequence."""
+    """Returns the tombstone that the transaction `by` adds in a version; `seq` is its sequence."""
     return Tombstone(
         id=action.tombstone,
         version=version,

@@ -25,7 +25,7 @@ _REMOVAL = ("seq", "applied", "size")
 
 @dataclass(frozen=True)
 class TokensBelow(MapBelow[str, Remembered]):
-    """The tokens in a checkpoint, which are read when one is looked up."""
+    """The tokens in a checkpoint, as a map that reads a token when it is looked up."""
 
     file: CheckpointFile
 
@@ -44,7 +44,7 @@ def _tokens(table: pa.Table) -> Iterator[tuple[str, Remembered]]:
 
 @dataclass(frozen=True)
 class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
-    """The source files in a checkpoint, by branch and URI."""
+    """The source files in a checkpoint, as a map by branch and URI."""
 
     file: CheckpointFile
 
@@ -57,7 +57,8 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
         return self.file.decoded(find)
 
     def between(self, first: str, end: str, *, branch: str) -> list[tuple[str, Ingested]]:
-        """The sources of a branch with URIs from `first` to before `end`; reads no other row groups."""
+        """Returns the sources of a branch with URIs from `first` (inclusive) to `end` (exclusive); reads only the
+        row groups that have them."""
 
         def find() -> list[tuple[str, Ingested]]:
             return list(_ingested(self.file.between(SOURCE, first.encode(), end.encode(), branch=branch)))
@@ -80,7 +81,7 @@ def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
 
 @dataclass(frozen=True)
 class RemovedBelow(MapBelow[str, Removal]):
-    """The list of removed objects in a checkpoint."""
+    """The list of removed objects in a checkpoint, as a map by object."""
 
     file: CheckpointFile
 
@@ -88,7 +89,7 @@ class RemovedBelow(MapBelow[str, Removal]):
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Collection[str]) -> dict[str, Removal]:
-        """The removals of those objects that are on the list."""
+        """Returns the removals of those objects that are on the list of removed objects."""
         sought = [key.encode() for key in keys]
         return self.file.decoded(lambda: dict(_removals(self.file.at_keys(REMOVED, sought))))
 

@@ -28,7 +28,8 @@ search skips the whole block if that end lies before the wanted range."""
 
 
 class Ages:
-    """An index of references by key range and age, both stored as ranks; a look-up takes a few array passes."""
+    """An index of references by key range and age, both stored as ranks (positions in their order); a look-up
+    takes a few array passes."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self._references = sorted(references, key=lambda r: r.order)

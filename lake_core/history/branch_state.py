@@ -25,7 +25,7 @@ MAX_WRITES = 65_000
 
 @dataclass(frozen=True)
 class Fork:
-    """The relation of a branch to the branch that it was created from, `parent`.
+    """How a branch relates to the branch that it was created from, `parent`.
 
     It began in version `created`, on version `at` of the parent.  `merged` is the version of this branch up to
     which it was merged, and `joined` the version of that merge; both are 0 if it was never merged.  `writes`
@@ -49,8 +49,8 @@ class Fork:
 
     @property
     def parent_boundary(self) -> int:
-        """The version of the parent up to which this branch knows the parent's replaces: later ones may conflict
-        with those of this branch."""
+        """The version of the parent up to which this branch knows the parent's replaces.  Later replaces of the
+        parent may conflict with those of this branch."""
         return max(self.at, self.joined)
 
     def is_unmerged(self, sequence: int) -> bool:
@@ -58,7 +58,7 @@ class Fork:
         return version_of(sequence) > self.boundary
 
     def with_writes(self, sequences: range) -> Fork:
-        """The fork with these sequences added to its writes."""
+        """Returns the fork with these sequences added to its writes."""
         if self.writes is None or len(self.writes) + len(sequences) > MAX_WRITES:
             return replace(self, writes=None)
         writes = self.writes
@@ -96,7 +96,7 @@ Branches = Mapping[str, BranchState]
 
 
 def children(branches: Branches, name: str) -> list[str]:
-    """The branches that were created from the branch, by name."""
+    """Returns the names of the branches that were created from the branch."""
     return sorted(child for child, state in branches.items() if state.fork and state.fork.parent == name)
 
 
@@ -107,7 +107,7 @@ Roots = Sequence[tuple[str, int]]
 def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roots) -> bool:
     """Whether a merge may still need a retired tombstone of the branch.
 
-    It may be the branch's own merge, or the merge of a child that does not know the tombstone's replace.  A
+    That may be the branch's own merge, or the merge of a child that does not know the tombstone's replace.  A
     deleted child counts, because it may be restored.
     """
     fork = branches[name].fork
@@ -124,7 +124,7 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roo
 def with_settled(
     branches: HashTrieMap[str, BranchState], name: str, *, roots: Roots
 ) -> HashTrieMap[str, BranchState]:
-    """Returns the branches, in which branch `name` has no settled tombstones any more except those that a merge
+    """Returns the branches, after removing those settled tombstones of the branch `name` that no merge
     needs."""
     branch = branches.get(name)
     if branch is None or not len(branch.settled):

@@ -30,7 +30,7 @@ Branches: TypeAlias = "HashTrieMap[str, BranchState]"
 
 
 def created(branches: Branches, name: str, version: int, action: CreateBranch) -> Branches:
-    """The branches, with a new branch that has its parent's references and tombstones."""
+    """Returns the branches with a new one, which has its parent's references and tombstones."""
     if name in branches:
         raise Corrupt(f"branch {name!r}: created, but it exists")
     parent = branches.get(action.parent)
@@ -51,7 +51,7 @@ def created(branches: Branches, name: str, version: int, action: CreateBranch) -
 
 
 def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
-    """The branches without the deleted one, which must have no children."""
+    """Returns the branches without the deleted one, which must have no children."""
     fork = branches[name].fork
     if fork is None or children(branches, name):
         raise Corrupt(f"branch {name!r}: deleted, but it was not created from another one, or has children")
@@ -111,12 +111,13 @@ def _fork_of(child: BranchState | None, name: str, parent: str) -> Fork:
 
 
 def packed_writes(writes: bytes) -> List[int]:
-    """The writes that `pack` packed, newest first."""
+    """Returns the sequences of the writes that `pack` packed, newest first."""
     return _newest_first(unpack(writes))
 
 
 def split_writes(fork: Fork, upto: int) -> tuple[list[int], list[int]]:
-    """The unmerged writes up to a version, and those after it, both oldest first.
+    """Returns the sequences of the unmerged writes up to the version `upto`, and of those after it, both oldest
+    first.
 
     Raises Corrupt if the branch no longer knows them, because they were too many.
     """

@@ -148,7 +148,7 @@ class PoolStateFormat:
     homes: frozenset[str] = frozenset()
 
     def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[SectionPart]:
-        """The state as rows, one part for each section and branch."""
+        """Yields the state as rows, one part for each section, branch and sub-pool."""
         forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
@@ -191,7 +191,7 @@ class PoolStateFormat:
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """The state in the file; it may read from the file later.
+        """Returns the state in the file; the state may read from the file later.
 
         Raises Corrupt, also if no fold of entries up to the checkpoint's version can make the state.
         """
@@ -233,7 +233,8 @@ class PoolStateFormat:
         return state
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """The fault of a section's rows in a checkpoint of this version, in words; None if there is none."""
+        """Returns in words what is wrong with a section's rows in a checkpoint of this version; None if nothing
+        is."""
         return check_rows(table, section=section, version=version, homes=self.homes)
 
     def verify(self, state: PoolState) -> None:
@@ -393,7 +394,8 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
-    """Yields all references of the (sub-)pool in order: those of the checkpoint, merged with those added since.
+    """Yields all references of the pool or sub-pool in order: those of the checkpoint, merged with those added
+    since.
 
     An added reference follows those of the checkpoint with an equal low bound, also across table boundaries.
     """

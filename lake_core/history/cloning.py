@@ -33,9 +33,10 @@ from lake_core.records.decoders import MSGPACK
 
 
 def state_of_clone(state: PoolState, branch: str, *, pool_id: str) -> PoolState:
-    """The state with which a clone of a branch of the pool with this id begins; `CloneFormat` writes it.
+    """Returns the state with which a clone begins; `branch` is a branch of the pool with the id `pool_id`.
+    `CloneFormat` writes it.
 
-    With "" it is that of a copy, whose objects all lie in its own folder.
+    If `pool_id` is "", it is the state of a copy, whose objects all lie in its own folder.
     """
     of = state.branches[branch]
     main = BranchState(of.tip, of.snapshot, of.tombstones, of.replaced, revealed=of.revealed)
@@ -61,10 +62,10 @@ def state_of_clone(state: PoolState, branch: str, *, pool_id: str) -> PoolState:
 
 @dataclass(frozen=True)
 class CloneFormat(PoolStateFormat):
-    """Writes the first checkpoint of a clone: objects without a home get the pool `source` (its id) as theirs.
+    """Writes the first checkpoint of a clone: objects without a home get the pool `source` (its id) as their home.
 
-    If `source` is "", it writes that of a copy: no object has a home.
-    `without`: tokens that it leaves out, because what they committed is not on the branch.
+    If `source` is "", it writes the first checkpoint of a copy: no object has a home.  `without`: tokens that
+    it leaves out, because what they committed is not on the branch.
     """
 
     source: str = ""
@@ -107,16 +108,17 @@ class CloneFormat(PoolStateFormat):
 
 
 def homes_of(snapshot: Snapshot) -> frozenset[str]:
-    """The ids of the other pools in whose folders objects of the snapshot lie; reads the names of all objects."""
+    """Returns the ids of the other pools in whose folders objects of the snapshot lie; reads the names of all
+    objects."""
     return _homes(_elsewhere(snapshot))
 
 
 def homes_needed(state: PoolState) -> frozenset[str]:
-    """The other pools whose objects a state may need: for its branches, its list of removed objects, or a vacuum
-    that has not ended.
+    """Returns the ids of the other pools whose objects a state may need: for its branches, its list of removed
+    objects, or a vacuum that has not ended.
 
-    The states of its tags must be asked separately. Once the newest state and the states of its tags need no
-    other pool, no later state does: no writer can refer again to an object that a vacuum took.
+    Ask separately for the states of its tags.  Once the newest state and the states of its tags need no other
+    pool, no later state does: no writer can refer again to an object that a vacuum took.
     """
     listed = (id for id, _ in state.removed.items())
     begun = state.removed.vacuumed()
@@ -124,7 +126,7 @@ def homes_needed(state: PoolState) -> frozenset[str]:
 
 
 def objects_elsewhere(state: PoolState) -> Iterator[str]:
-    """The objects of branches that lie in the folders of other pools, perhaps more than once."""
+    """Yields the objects of branches that lie in the folders of other pools, perhaps more than once."""
     for branch in state.branches.values() if state.homes else ():
         yield from _elsewhere(branch.snapshot)
 

@@ -31,7 +31,7 @@ def sums_of(reference: Reference) -> AddedSums | None:
 
 
 def added_up(parts: Iterable[AddedSums]) -> AddedSums:
-    """Returns the sums of all parts together."""
+    """Returns the sums of all `parts` together."""
     records, content, ages = 0, 0, 0
     has_ages = True
     for one in parts:
@@ -41,9 +41,9 @@ def added_up(parts: Iterable[AddedSums]) -> AddedSums:
 
 
 def imbalance(removed: Sequence[Reference], actions: Sequence[Action]) -> str:
-    """Returns what does not add up in a transaction that removes these references, in words.
+    """Returns in words which sums do not add up in a transaction that removes these references.
 
-    "" if all does, if the transaction states nothing, or if a removed reference has no sum.
+    Returns "" if all add up, if the transaction states no sums, or if a removed reference has none.
     """
     stated = next((action for action in actions if isinstance(action, Conserve)), None)
     inputs = [sums_of(reference) for reference in removed]

@@ -35,7 +35,7 @@ from lake_core.records.branching import Restored
 
 
 def branch_of(state: PoolState, name: str) -> BranchState:
-    """The branch of a name.  Raises NotFound."""
+    """Returns the branch with this name.  Raises NotFound."""
     branch = state.branches.get(name)
     if branch is None:
         raise NotFound(f"branch {name!r} does not exist; {did_you_mean(name, state.branches)}")
@@ -60,7 +60,8 @@ def creating(state: PoolState, draft: Draft, action: CreateBranch) -> tuple[Acti
 
 
 def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
-    """Raises InvalidInput (main, or a branch with children), NotFound, PlanAgain if the branch has moved."""
+    """Raises InvalidInput if the branch cannot be deleted (main, or a branch with children), NotFound if it does
+    not exist, and PlanAgain if it has moved."""
     if draft.branch == MAIN:
         raise InvalidInput("the branch 'main' cannot be deleted; lake drop removes the whole pool")
     branch = branch_of(state, draft.branch)
@@ -75,13 +76,14 @@ def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
 
 
 def restored(fork: Fork) -> Restored:
-    """The action's value by which a restored branch gets back its relation to its parent."""
+    """Returns how a restored branch relates to its parent, as the action states it."""
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
     return Restored(fork.created, fork.merged, fork.joined, writes)
 
 
 def difference(present: BranchState, target: BranchState) -> Iterator[Action]:
-    """The actions that turn the content of one branch into that of another, in a fixed order."""
+    """Yields the actions that turn the content of one branch (`present`) into that of another (`target`), in a
+    fixed order."""
     ours, theirs = _references(present), _references(target)
     for identity, reference in sorted(ours.items()):
         if theirs.get(identity) != reference:
@@ -102,7 +104,7 @@ def _references(branch: BranchState) -> dict[tuple[str, bytes], Reference]:
 
 
 def putting(reference: Reference) -> PutReference:
-    """The action that gives a branch this reference."""
+    """Returns the action that gives a branch this reference."""
     kind: type[PutReference] = PutInlined if reference.data else PutReference
     sums = {}
     if reference.content:
@@ -127,7 +129,7 @@ def putting(reference: Reference) -> PutReference:
 
 
 def putting_tombstone(tombstone: Tombstone, *, settled: bool = False, replaced_in: int = 0) -> PutTombstone:
-    """The action that gives a branch this tombstone."""
+    """Returns the action that gives a branch this tombstone."""
     return PutTombstone(
         tombstone=tombstone.id,
         seq=tombstone.seq,

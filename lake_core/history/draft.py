@@ -46,14 +46,14 @@ class Draft:
 
     @property
     def new_objects(self) -> list[AddObject]:
-        """The new objects of the pool itself (not of sub-pools or compactions), whose records get the sequence of
-        the commit."""
+        """The new objects of the pool itself, whose records get the sequence of the commit.  Objects of sub-pools
+        and of compactions are left out."""
         return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it, so that it is never a request. Inlined objects and stated
-        sums alone are no reason for that.
+        """Whether only its own writer may commit the draft, so that it is never a request.  Inlined objects and
+        stated sums alone are no reason for that.
 
         Without this rule there would be requests that some states refuse and that `refusals` does not know.
         """
@@ -72,7 +72,7 @@ class Draft:
 
     @property
     def needs_version(self) -> int:
-        """The oldest format version of a lake that can hold it."""
+        """The oldest format version of a lake that can hold the draft."""
         if any(isinstance(action, VERSION_3) for action in self.actions):
             return 3
         needs_2 = self.is_exact or any(

@@ -216,7 +216,7 @@ def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
 
 
 def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
-    """The class of each key field, by name, without the fields that are null in all schemas."""
+    """Returns the class of each key field, by name; fields that are null in all schemas are left out."""
     schemas = _pool_schemas(state)
     classes = {
         name: {key_class(field.type) for field in _forms(schemas, name)} - {"null"} for name in key.names

@@ -78,7 +78,7 @@ from lake_core.records.transactions import sequence
 
 
 def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
-    """The state after the entry of a version.  Raises Corrupt if an action does not fit."""
+    """Returns the state after the entry of a version.  Raises Corrupt if an action does not fit."""
     index = 0
     for transaction in entry.transactions:
         try:
@@ -92,7 +92,8 @@ def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
 
 
 def fold_transaction(state: PoolState, version: int, index: int, transaction: Transaction) -> PoolState:
-    """The state after the transaction of a version and index.  Raises Corrupt if an action does not fit."""
+    """Returns the state after the transaction of a version and index.  Raises Corrupt if an action does not
+    fit."""
     if state.closed is not None and not isinstance(transaction.actions[0], Close | Reopen):
         raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
     seq = sequence(version, index)

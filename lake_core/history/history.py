@@ -52,7 +52,8 @@ calls; losing two races costs ten (decision 24)."""
 
 
 class History:
-    """One pool's journal, as transactions; `pool_name` is for messages, "" if it is not known."""
+    """The history of one pool: its journal, as transactions.  `pool_name` is for messages, "" if it is not
+    known."""
 
     def __init__(
         self,
@@ -100,11 +101,11 @@ class History:
         )
 
     def now(self) -> int:
-        """Microseconds since 1970, by the lake's clock."""
+        """Returns the time by the lake's clock, in microseconds since 1970."""
         return int(self._clock() * 1_000_000)
 
     def load(self) -> LoadedState[PoolState]:
-        """The newest state.  Raises Corrupt, Unavailable."""
+        """Returns the newest state.  Raises Corrupt, Unavailable."""
         return self.journal.load()
 
     def load_open(self) -> LoadedState[PoolState]:
@@ -324,14 +325,14 @@ class History:
         self.journal.format = PoolStateFormat(seconds, self.limits, self._homes)
 
     def load_version(self, version: int) -> LoadedState[PoolState]:
-        """The state at a version.  Raises NotFound if it does not exist or is purged."""
+        """Returns the state at a version.  Raises NotFound if the version does not exist or is purged."""
         loaded = self.journal.load_version(version) if version > 0 else None
         if loaded is None:
             raise NotFound(f"version {version} does not exist; the newest is {self.load().version}")
         return loaded
 
     def read_transactions(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
-        """Versions and transactions, newest first, of one branch or of all, back to the newest fence."""
+        """Yields versions and transactions, newest first, of one branch or of all, back to the newest fence."""
         for version, entry in self.journal.backwards():
             for transaction in reversed(entry.transactions):
                 if branch is None or transaction.branch == branch:

@@ -17,21 +17,21 @@ V = TypeVar("V")
 
 
 class MapBelow(Protocol[K, V]):
-    """The large map that never changes."""
+    """The large map below a `LayeredMap`, which never changes."""
 
     def get(self, key: K) -> V | None:
-        """The value of a key, None if it has none."""
+        """Returns the value of a key; None if the map does not have the key."""
 
     def get_many(self, keys: Collection[K]) -> dict[K, V]:
-        """The values of the keys that have one."""
+        """Returns the values of those keys that the map has."""
         return {key: value for key in keys if (value := self.get(key)) is not None}
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """All items, by key."""
+        """Yields all items, by key."""
 
 
 class NothingBelow(MapBelow[Any, Any]):
-    """An empty map below."""
+    """A map below a `LayeredMap` that has no items."""
 
     def get(self, key: object) -> None:
         return None
@@ -42,35 +42,36 @@ class NothingBelow(MapBelow[Any, Any]):
 
 @dataclass(frozen=True)
 class LayeredMap(Generic[K, V]):
-    """The map below with added items; `insert` makes a new map in constant time and leaves the old one
+    """The map below with added items; `insert` returns a new map in constant time and leaves the old one
     unchanged."""
 
     below: MapBelow[K, V] = NothingBelow()  # noqa: RUF009 - it has no state
     added: HashTrieMap[K, V] = field(default_factory=HashTrieMap)
 
     def get(self, key: K) -> V | None:
-        """The newest value of the key, None if it has none."""
+        """Returns the newest value of the key; None if the key has no value."""
         value = self.added.get(key)
         return self.below.get(key) if value is None else value
 
     def get_many(self, keys: Collection[K]) -> dict[K, V]:
-        """The newest values of those keys that have one; the map below looks for all at once."""
+        """Returns the newest values of those keys that have one; the map below looks for all of them at
+        once."""
         added = {key: value for key in keys if (value := self.added.get(key)) is not None}
         return {**self.below.get_many([key for key in keys if key not in added]), **added}
 
     def insert(self, key: K, value: V) -> LayeredMap[K, V]:
-        """The map with this value for the key."""
+        """Returns the map with this value for the key."""
         return LayeredMap(self.below, self.added.insert(key, value))
 
     def update(self, items: Mapping[K, V]) -> LayeredMap[K, V]:
-        """A new map that has these items too."""
+        """Returns a new map that has these items too."""
         return LayeredMap(self.below, self.added.update(items))
 
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None  # type: ignore[arg-type]
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Every key once, with its newest value."""
+        """Yields every key once, with its newest value."""
         for key, value in self.below.items():
             if key not in self.added:
                 yield key, value

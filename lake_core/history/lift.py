@@ -22,19 +22,20 @@ Sequences = npt.NDArray[np.int64]
 
 
 def pack(sequences: Iterable[int]) -> bytes:
-    """The sequences as bytes, 8 each, little-endian."""
+    """Returns the sequences as bytes, 8 for each, little-endian."""
     return np.fromiter(sequences, dtype="<i8").tobytes()
 
 
 def unpack(data: bytes) -> list[int]:
-    """The sequences in bytes that `pack` made."""
+    """Returns the sequences in bytes that `pack` made."""
     unpacked: list[int] = np.frombuffer(data, dtype="<i8").tolist()
     return unpacked
 
 
 @dataclass(frozen=True)
 class Lift:
-    """The lift of one merge: the k-th of `writes` (packed, ascending, from 1) becomes `base` + k."""
+    """How one merge renumbers sequences: the k-th of `writes` (packed, ascending, from 1) becomes `base` +
+    k."""
 
     writes: bytes
     base: int
@@ -44,7 +45,8 @@ class Lift:
         return np.frombuffer(self.writes, dtype="<i8").astype(np.int64)
 
     def apply(self, sequences: Sequences) -> Sequences:
-        """The sequences after the merge.  Raises Corrupt for one that the merge did not bring."""
+        """Returns the sequences that these have after the merge.  Raises Corrupt for a sequence that the merge did
+        not bring."""
         brought = self._known
         places = np.searchsorted(brought, sequences)
         if len(sequences) and (
@@ -54,7 +56,8 @@ class Lift:
         return self.base + 1 + places.astype(np.int64)
 
     def of(self, sequence: int) -> int:
-        """One sequence after the merge.  Raises Corrupt."""
+        """Returns the sequence that this one becomes by the merge.  Raises Corrupt if the merge did not
+        bring it."""
         return int(self.apply(np.array([sequence], np.int64))[0])
 
 

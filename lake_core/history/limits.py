@@ -14,7 +14,8 @@ process that opens the pool reads and holds these bytes, and each checkpoint sto
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """The limits; the defaults are for pools of a million references and dozens of writers."""
+    """The limits of snapshots, commits and the journal; the defaults are for pools of a million references and
+    dozens of writers."""
 
     lost_races_before_request: int = 2
     """Races that a writer loses before it posts a request.  Every writer loses one now and then because its state

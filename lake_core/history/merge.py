@@ -33,10 +33,10 @@ from lake_core.records.transactions import sequence, version_of
 
 
 def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]:
-    """The actions that merge the branch of `action` into the branch of the draft.
+    """Returns the actions that merge the branch of `action` into the branch of the draft.
 
-    Raises NotFound; InvalidInput if that branch is not the parent or there are too many writes; Conflict and
-    PlanAgain as above.
+    Raises NotFound; InvalidInput if the draft's branch is not the parent, or if there are too many writes;
+    Conflict and PlanAgain as the module says.
     """
     child, fork = mergeable(state, action.branch, into=draft.branch)
     if draft.read_version < fork.created:
@@ -63,7 +63,8 @@ def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]
 
 
 def mergeable(state: PoolState, name: str, *, into: str) -> tuple[BranchState, Fork]:
-    """The branch and its relation to its parent.  Raises NotFound, InvalidInput if it cannot be merged there."""
+    """Returns the branch `name` and its relation to its parent.  Raises NotFound, and InvalidInput if it cannot be
+    merged into the branch `into`."""
     child = branch_of(state, name)
     branch_of(state, into)
     if child.fork is None or child.fork.parent != into:

@@ -16,8 +16,8 @@ from lake_core.records.points import MAX_POINTS
 
 
 def pointing(points: Iterable[bytes], actions: Iterable[Action]) -> tuple[Action, ...]:
-    """Returns the actions, without points that are already there, or gone.  Raises InvalidInput if there would be
-    too many points."""
+    """Returns the actions, without points that are already added or removed.  Raises InvalidInput if the pool
+    would have too many points."""
     there, left = set(points), list[Action]()
     for action in actions:
         if isinstance(action, Split | Join):
@@ -32,7 +32,7 @@ def pointing(points: Iterable[bytes], actions: Iterable[Action]) -> tuple[Action
 
 
 def pointed(points: HashTrieSet[bytes], actions: Iterable[Action]) -> HashTrieSet[bytes]:
-    """The split points after the actions of a transaction.  Raises Corrupt if one does not fit.
+    """Returns the split points after the actions of a transaction.  Raises Corrupt if an action does not fit.
 
     A point costs the same however many there are: an entry may hold a million of these actions.
     """

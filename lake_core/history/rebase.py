@@ -96,7 +96,7 @@ from lake_core.schemas.schema import schema_id
 
 @dataclass(frozen=True)
 class Committed:
-    """The outcome of a commit: the transaction is in the version.
+    """The outcome of a commit: the transaction is in the entry `version`.
 
     `repeated`: the first commit of the token, if it was an earlier one.  `overtaken`: the reasons of its
     self-only tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry
@@ -113,13 +113,14 @@ class Committed:
 def rebase(
     state: PoolState, draft: Draft, *, key: PoolKey, rule: Rule = APPEND, time: int
 ) -> Transaction | Remembered | None:
-    """The transaction that puts the draft onto the branch's tip, or the one that its token committed before.
+    """Returns the transaction that puts the draft onto the branch's tip, or the one that its token committed
+    before.
 
-    None if the draft only adds split points that are there, and removes those that are gone.
+    Returns None if the draft only adds split points that the pool has, and removes those that it lacks.
 
     `time` is in microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a
     source file, an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with
-    the pool's other objects).
+    the pool's other objects), and what the module lists.
     """
     first = draft.actions[0] if draft.actions else None
     _check_drops(state, draft, first)
@@ -409,7 +410,7 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
-    """The references that may still hold records which the tombstone covers."""
+    """Returns the references that may still hold records which the tombstone covers."""
     references = branch.snapshot.overlapping(tombstone.key_range, sub_pool=tombstone.sub_pool)
     return [r for r in references if tombstone.may_cover(r, state.schema)]
 

@@ -35,7 +35,8 @@ VacuumAction = ScanOrphans | Discard | BeginVacuum | ConfirmVacuum | EndVacuum
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):
-    """The version that removed an object (0 if no version ever referred to it), the time, and the object's size.
+    """When an object was removed: the version (0 if no version ever referred to the object) and the time; and its
+    size.
 
     `time` is in microseconds since 1970, `size` in bytes, 0 if it is not known.
     """
@@ -54,7 +55,7 @@ OFF = Removal(-1, 0)
 
 
 class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The objects of a vacuum that has begun, with their removals, in the same order.
+    """The objects of a vacuum that has begun, and their removals in the same order.
 
     Guarantees: they are ids of objects, so no name of another pool's object, or of another file, is among them.
     """
@@ -81,8 +82,8 @@ class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Removed:
-    """The list at a version; `vacuums` are those that have not ended, by the sequence of the transaction that
-    began them.
+    """The list of removed objects at a version; `vacuums` are those that have not ended, by the sequence of the
+    transaction that began them.
 
     `floor`: no new object with a smaller id is committed.  `scanned`: names below it were searched for orphans.
     `known_from`: objects with smaller ids may have been removed before the lake kept this list.
@@ -96,16 +97,16 @@ class Removed:
     known_from: str = ""
 
     def get(self, object_id: str) -> Removal | None:
-        """The removal of an object; None if it is not on the list."""
+        """Returns the removal of an object; None if the object is not on the list."""
         removal = self.objects.get(object_id)
         return None if removal is None or removal == OFF else removal
 
     def get_many(self, objects: Collection[str]) -> dict[str, Removal]:
-        """The removals of those objects that are on the list."""
+        """Returns the removals of those objects that are on the list."""
         return {id: removal for id, removal in self.objects.get_many(objects).items() if removal != OFF}
 
     def items(self) -> Iterable[tuple[str, Removal]]:
-        """The objects of the list with their removals."""
+        """Yields the objects of the list with their removals."""
         return ((id, removal) for id, removal in self.objects.items() if removal != OFF)
 
     def is_empty(self) -> bool:
@@ -126,7 +127,8 @@ class Removed:
         return replace(self, objects=self.objects.update(removals))
 
     def without(self, objects: Iterable[str]) -> Removed:
-        """Returns the list without these objects, which it need not have: a check would read the checkpoint."""
+        """Returns the list without these objects.  They need not be on the list: a check would read the
+        checkpoint."""
         return self if self.is_empty() else self.with_removed(dict.fromkeys(objects, OFF))
 
 

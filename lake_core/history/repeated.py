@@ -30,7 +30,8 @@ REVERTS = "lake.reverts"
 
 
 def holds(branch: BranchState, first: Remembered) -> bool:
-    """Whether the branch certainly has all that the transaction brought; for a load, all its objects."""
+    """Whether the branch certainly has all that the token's first transaction brought; for a load, all its
+    objects."""
     tombstones = [*branch.tombstones.values(), *branch.settled.values()]
     if not first.objects:
         return any(t.transaction_id == first.transaction_id for t in tombstones)
@@ -99,7 +100,7 @@ class _OnBranch:
         return {v: past for v, past in states.items() if past}
 
     def revert(self, version: int, reverted: Iterable[int]) -> None:
-        """Reverts versions; the revert of a revert shows again what that one had hidden."""
+        """Records that versions were reverted; the revert of a revert shows again what that one had hidden."""
         changed: dict[int, bool] = {}
         for one in reverted:
             changed |= {one: False} if one in self.shown else {}

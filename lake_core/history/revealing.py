@@ -55,8 +55,8 @@ class _Candidates:
         self.left = np.ones(len(self.references), np.bool_)
 
     def take(self, stays: Reference, *, by_age: bool) -> list[Reference]:
-        """Removes and returns the references that must stay because a reference that stays shares keys with them.
-        With `by_age`, this is so only if they are not older than all of that reference."""
+        """Removes and returns the references that must stay because the reference `stays` shares keys with them.
+        With `by_age`, only those that have a record as new as its oldest record, or newer."""
         begin, end = bisect_right(self.reach, stays.low), bisect_left(self.lows, stays.high)
         if begin >= end:
             return []

@@ -67,7 +67,7 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
 
 
 def remembered(version: int, transaction: Transaction) -> Remembered:
-    """The facts about a transaction of a version that the state remembers."""
+    """Returns what the state remembers of a transaction of a version."""
     added = [a for a in transaction.actions if isinstance(a, AddObject)]
 
     def records(sub_pool: str) -> int:
@@ -128,12 +128,12 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
             msgspec.structs.force_setattr(self, "expires", LAST_TIME)
 
     def is_live(self, now: int) -> bool:
-        """Whether it keeps its version at `now`, in microseconds since 1970."""
+        """Whether the tag keeps its version at `now`, in microseconds since 1970."""
         return self.expires is None or now < self.expires
 
 
 class Closing(msgspec.Struct, frozen=True):
-    """The version that closed the pool, its time in microseconds since 1970, and its author."""
+    """How a pool was closed: the version, its time in microseconds since 1970, and its author."""
 
     version: int = msgspec.field(name="n")
     time: int
@@ -180,11 +180,11 @@ class PoolState:
 
     @classmethod
     def empty(cls, *, min_changes: int = MIN_CHANGES) -> PoolState:
-        """The state before the first entry."""
+        """Returns the state before the first entry."""
         return cls(HashTrieMap({MAIN: BranchState(snapshot=Snapshot(min_changes=min_changes))}))
 
     def schema(self, schema_id: str) -> pa.Schema:
-        """The schema of an id.  Raises Corrupt if the history never announced it."""
+        """Returns the schema with this id.  Raises Corrupt if the history never announced it."""
         data = self.schemas.get(schema_id)
         if data is None:
             raise Corrupt(f"schema {schema_id}: never announced in the journal")
@@ -192,7 +192,7 @@ class PoolState:
 
     @functools.cached_property
     def points(self) -> tuple[bytes, ...]:
-        """The split points, ascending."""
+        """The encoded split points of the pool, ascending."""
         return tuple(sorted(self.split_at))
 
     @property
@@ -201,7 +201,8 @@ class PoolState:
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(self.time))
 
     def kept_at(self, now: float) -> frozenset[int]:
-        """The versions whose checkpoints a purge keeps for tags, at a time of the store, in seconds since 1970.
+        """Returns the versions whose checkpoints a purge keeps for tags, at a time of the store, in seconds since
+        1970.
 
         A writer whose clock is ahead cannot make a tag expire too early.
         """
@@ -209,7 +210,8 @@ class PoolState:
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(time))
 
     def ingested(self, branch: str, uri: str) -> Source | None:
-        """The source file, if the branch ingested it, or its parent did before the branch began."""
+        """Returns the source file of this name if the branch ingested it, or its parent did before the branch
+        began; otherwise None."""
         return ingested_as(self.branches, self.sources, branch, uri)
 
     def source_changed(self, branch: str, uri: str) -> int:

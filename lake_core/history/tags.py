@@ -36,7 +36,7 @@ def tagging(state: PoolState, draft: Draft) -> tuple[Action, ...]:
 
 
 def tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, Tag]:
-    """The tags after a transaction that sets or deletes tags."""
+    """Returns the tags after a transaction that sets or deletes tags."""
     tags = state.tags
     for action in transaction.actions:
         if isinstance(action, SetTag):
@@ -62,12 +62,12 @@ def tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrie
 
 
 def roots_of(tags: HashTrieMap[str, Tag]) -> Roots:
-    """The relations of deleted branches to their parents, by the tags that keep them."""
+    """Returns the relations of deleted branches to their parents, by the tags that keep them."""
     return [(tag.parent, tag.boundary) for tag in tags.values() if tag.deleted]
 
 
 def root_of(action: DeleteBranch, version: int, transaction: Transaction, fork: Fork | None) -> Tag:
-    """The tag that keeps a branch which the transaction deletes."""
+    """Returns the tag that keeps a branch which the transaction deletes."""
     return Tag(
         action.version,
         transaction.branch,

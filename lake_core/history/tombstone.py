@@ -34,8 +34,8 @@ SchemaOf = Callable[[str], pa.Schema]
 
 
 class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Hides records with keys from `low` to before `high` that fulfil the condition, if they were written before
-    `seq`.
+    """Hides records with keys from `low` (inclusive) to `high` (exclusive) that fulfil the condition, if they were
+    written before `seq`.
 
     `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the
     transaction that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.
@@ -70,29 +70,31 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def since(self) -> int:
-        """The version from which a replace conflicts with others: its own one, even if it was retired
-        between."""
+        """The version from which a replace conflicts with others.  It is the replace's own version, even if the
+        tombstone was retired and came back."""
         return self.replaced_in or self.version
 
     @property
     def exactly(self) -> tuple[int, int] | None:
-        """The first and the last sequence of the records that it hides; None means all records older than
-        itself."""
+        """The first and the last sequence of the records that the tombstone hides; None means all records older
+        than itself."""
         return (self.seq, self.seq) if self.self_only else self.only
 
     @property
     def upto(self) -> int | None:
-        """The last sequence that it hides, if it hides all up to that one and no later ones; None otherwise."""
+        """The last sequence that the tombstone hides, if it hides all sequences up to that one and no later ones;
+        otherwise None."""
         return self.only[1] if self.only is not None and self.only[0] == 0 else None
 
     @property
     def key_range(self) -> KeyRange:
-        """The keys that it covers."""
+        """The range of the keys that the tombstone covers."""
         return KeyRange(self.low, self.high)
 
     @property
     def started(self) -> tuple[int, str]:
-        """When its transaction began, for comparison: its read version, then its id, which starts with the time."""
+        """When the tombstone's transaction began, for comparison: its read version, then its id, which starts with
+        the time."""
         return self.read_version, self.transaction_id
 
     def reaches(self, reference: Reference) -> bool:
@@ -109,7 +111,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return reference.first_seq < self.seq
 
     def reaches_all(self, reference: Reference) -> bool:
-        """Whether all records of a reference have an age that the tombstone covers; says nothing about their
+        """Whether the tombstone covers the ages of all records of a reference; this says nothing about their
         keys."""
         if self.exactly is not None:
             first, last = self.exactly

@@ -42,11 +42,11 @@ def _unknown(version: int) -> None:
 
 
 def oldest_safe(journal: Journal[Any, Any], *, before: float, now: float, authors: Authors = _unknown) -> int:
-    """The newest version that was certainly committed before a time of the store; 0 if there is none.
+    """Returns the newest version that was certainly committed before a time of the store; 0 if there is none.
 
     `before` and `now` are in seconds since 1970, by the store.  `authors` returns the time that the author of a
     version wrote, for versions whose entry is purged.  Lists the journal, and reads one entry; if authors'
-    clocks are ahead, some more (log2). Raises Corrupt, Unavailable.
+    clocks are ahead, some more (log2).  Raises Corrupt, Unavailable.
     """
     return oldest_safe_of(journal.store.list(journal.name), journal, before=before, now=now, authors=authors)
 
@@ -59,7 +59,7 @@ def oldest_safe_of(
     now: float,
     authors: Authors = _unknown,
 ) -> int:
-    """Like `oldest_safe`, from a listing of the journal's objects."""
+    """Returns the same as `oldest_safe`, from a listing of the journal's objects (`infos`)."""
 
     def authored(version: int) -> float | None:
         entry = journal.read(version)

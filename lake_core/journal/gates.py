@@ -24,7 +24,7 @@ FORMAT = 3
 
 
 def count(store: Store, journal: str) -> int:
-    """Returns the number of gates, with one listing for each thousand.  Raises Unavailable."""
+    """Returns the number of gates of a journal, with one listing for each thousand.  Raises Unavailable."""
     numbers = (naming.gate_number(info.name) for info in store.list(naming.gates(journal)))
     return max((number for number in numbers if number is not None), default=0)
 

@@ -22,7 +22,7 @@ MAX_DIGITS = 20
 
 
 def read_head_hint(store: Store, journal: str) -> int:
-    """The version of the last entry according to HEAD; 0 if HEAD is missing or not a number."""
+    """Returns the version of the last entry according to HEAD; 0 if HEAD is missing or not a number."""
     try:
         text = store.get(naming.head(journal)) or b""
     except Unavailable:
@@ -44,17 +44,17 @@ def write_begun(store: Store, journal: str) -> None:
 
 
 def is_begun(store: Store, journal: str) -> bool:
-    """Whether there is a sign that the journal has had entries.  Raises Unavailable."""
+    """Whether the journal has the sign that it has had entries.  Raises Unavailable."""
     return store.get(naming.begun(journal)) is not None
 
 
 def forget_begun(store: Store, journal: str) -> None:
-    """Delete the sign, so that a lost journal can start again.  Raises Unavailable."""
+    """Deletes the sign, so that a lost journal can start again.  Raises Unavailable."""
     store.delete(naming.begun(journal))
 
 
 def write_tail_hint(store: Store, journal: str, version: int) -> None:
-    """Write TAIL, the version of the first entry that is not purged; if the store refuses, nothing is lost."""
+    """Writes TAIL, the version of the first entry that is not purged; if the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
         rewrite_tail_hint(store, journal, version)
 

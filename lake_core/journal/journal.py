@@ -63,8 +63,8 @@ by a stale hint."""
 
 @dataclass(frozen=True)
 class Appended(Generic[S]):
-    """The result of a commit: the change is in the history, in the entry of the version.  `tries` counts the
-    versions that were tried."""
+    """The result of a commit: the change is in the history, in the entry `version`.  `tries`: how many versions
+    were tried."""
 
     version: int
     state: S
@@ -73,7 +73,7 @@ class Appended(Generic[S]):
 
 @dataclass(frozen=True)
 class NextEntry(Generic[E]):
-    """Returned by a proposer that found the next entry already on the store."""
+    """What a proposer returns if it found the next entry already on the store."""
 
     stored: StoredEntry[E]
 
@@ -84,7 +84,7 @@ def _nothing(attempt: int, loaded: object) -> None:
 
 @dataclass
 class Journal(JournalReader[E, S]):
-    """One journal, for reading and appending."""
+    """One journal, for reading its entries and appending to it."""
 
     def append(
         self,

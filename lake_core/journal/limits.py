@@ -9,7 +9,7 @@ from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 
 @dataclass(frozen=True)
 class JournalLimits:
-    """The limits of one journal. The default of `generation_versions` is part of the format: all programs that
+    """The limits of one journal.  The default of `generation_versions` belongs to the format: all programs that
     write one journal must use the same."""
 
     generation_versions: int = 1024

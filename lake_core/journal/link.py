@@ -24,7 +24,7 @@ from lake_core.records.codec import Codec, checksum_of
 
 @dataclass(frozen=True)
 class StoredEntry(Generic[E]):
-    """An entry with its bytes on the store, and their checksum."""
+    """An entry, its bytes as the store has them, and their checksum."""
 
     entry: E
     data: bytes
@@ -32,12 +32,13 @@ class StoredEntry(Generic[E]):
 
 
 def decode_stored(codec: Codec[E], data: bytes, *, name: str) -> StoredEntry[E]:
-    """Decodes the entry in these bytes; `name` is for the message.  Raises Corrupt."""
+    """Returns the entry that these bytes hold; `name` is for the message.  Raises Corrupt."""
     return StoredEntry(codec.decode(data, name=name), data, checksum_of(data))
 
 
 def encode_linked(codec: Codec[E], entry: E, *, previous: int) -> StoredEntry[E]:
-    """Encodes the entry, which follows the entry with the checksum `previous`.  Raises InvalidInput."""
+    """Returns the stored form of an entry that follows the entry with the checksum `previous`.  Raises
+    InvalidInput."""
     linked: Any = entry
     if codec.version >= 2:
         linked = msgspec.structs.replace(linked, previous=previous)
@@ -57,7 +58,8 @@ def check_link(previous: int, checksum: int, *, journal: str, version: int) -> N
 
 
 def replaced(journal: str, version: int) -> Corrupt:
-    """The error for a replaced entry: the next entry stores the checksum of another entry at this version."""
+    """Returns the error for a replaced entry: the next entry stores the checksum of another entry at this
+    version."""
     return Corrupt(
         f"{naming.entry(journal, version)}: this entry is not the one that later versions rest on, which was lost; "
         f"{_ADVICE}"
@@ -65,12 +67,12 @@ def replaced(journal: str, version: int) -> Corrupt:
 
 
 def missing(journal: str, version: int) -> Corrupt:
-    """The error for a version without an entry that is not purged."""
+    """Returns the error for a version that has no entry although it is not purged."""
     return Corrupt(f"{naming.entry(journal, version)}: missing, and not purged; {_ADVICE}")
 
 
 def lost(journal: str) -> JournalLost:
-    """The error for a journal that had entries, but has no entry, no checkpoint and no fence."""
+    """Returns the error for a journal that had entries, but has no entry, no checkpoint and no fence."""
     rebuild = "lake rebuild POOL"
     if journal == naming.POOLS_JOURNAL:
         rebuild = (

@@ -35,16 +35,16 @@ WINDOW = 64
 
 @dataclass(frozen=True)
 class Listing:
-    """What a listing shows: entries by version, and marks."""
+    """What one listing of a journal shows: its entries by version, and its marks."""
 
     entries: dict[int, ObjectInfo]
     marks: Marks
 
     def after(self, version: int, *, floor: int) -> list[ObjectInfo] | None:
-        """The entries above a version, up to the end.
+        """Returns the entries above a version, up to the journal's end.
 
-        None if some of them may have been purged, because a fence lies above `floor` or an entry is missing
-        among them.
+        Returns None if some of them may have been purged, because a fence lies above `floor` or an entry is
+        missing among them.
         """
         later = sorted(number for number in self.entries if number > version)
         if self.marks.fence > floor or later != list(range(version + 1, version + 1 + len(later))):
@@ -53,9 +53,9 @@ class Listing:
 
 
 def list_after(store: Store, journal: str, version: int) -> Listing | None:
-    """The objects of a journal after the entry of a version (0: all), by one listing.
+    """Returns the objects of a journal after the entry of a version (0: all), by one listing.
 
-    None if there are more than one answer holds.  Raises Unavailable.
+    Returns None if there are more than one answer holds.  Raises Unavailable.
     """
     infos = list(islice(store.list(journal, after=naming.entry(journal, version) if version else ""), MOST))
     if len(infos) == MOST:
@@ -81,8 +81,8 @@ def fold_listed(
 ) -> LoadedState[S] | None:
     """Returns the state after these entries, which follow `loaded`; `fetch` reads several at once.
 
-    Returns None if one of them is gone, or another one has its name.  Raises what `folded` raises, and
-    Unavailable.
+    Returns None if one of them was deleted, or if another object has its name.  Raises what `folded` raises,
+    and Unavailable.
     """
     if not all(info.tag for info in infos):
         return None

@@ -20,7 +20,8 @@ RECENT = "recent"
 
 
 class HasId(Protocol):
-    """What the journal knows of an entry: the id from its writer, and the checksum of the previous entry."""
+    """What the journal knows of an entry: the id that its writer gave it, and the checksum of the previous
+    entry."""
 
     @property
     def id(self) -> str: ...
@@ -38,8 +39,8 @@ class LoadedState(Generic[S]):
     """The state at a version, the recent ids, and the checkpoint from which the state still reads (None: it reads
     from none).
 
-    `checksum` is the checksum of the version's entry, 0 if it is not known. `gates`: so many gates were
-    counted, and the fences of all of them lie at or below `floor`; None if they were not counted.
+    `checksum` is the checksum of the version's entry, 0 if it is not known.  `gates`: how many gates were
+    counted; the fences of all of them lie at or below `floor`.  It is None if they were not counted.
     """
 
     version: int
@@ -60,7 +61,7 @@ class StateFormat(Protocol[S]):
 
     @property
     def token_keep(self) -> float:
-        """Seconds for which tokens are remembered; infinity if the state has no tokens."""
+        """How many seconds tokens are remembered; infinity if the state has no tokens."""
 
     def parts(self, state: S, *, now: float, forget: int) -> Iterable[SectionPart]:
         """Returns the state as rows.
@@ -69,11 +70,11 @@ class StateFormat(Protocol[S]):
         """
 
     def restore(self, file: CheckpointFile) -> S:
-        """The state that the file holds; it may read from the file later.  Raises Corrupt."""
+        """Returns the state that the file holds; the state may read from the file later.  Raises Corrupt."""
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """Returns the fault of a section's rows in a checkpoint of this version, in words; None if there is
-        none."""
+        """Returns in words what is wrong with a section's rows in a checkpoint of this version; None if nothing
+        is."""
 
     def verify(self, state: S) -> None:
         """Decodes every row of a restored state.  Raises Corrupt, Unavailable."""

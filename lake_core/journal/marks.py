@@ -28,13 +28,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """`checkpoints`, newest first; `fence`, the version of the newest fence, 0 if there is none."""
+    """The checkpoints and fences of a journal: `checkpoints`, newest first; `fence`, the version of the newest
+    fence, 0 if there is none."""
 
     checkpoints: tuple[Mark, ...] = ()
     fence: int = 0
 
     def usable(self, *, until: int | None = None) -> list[Mark]:
-        """Checkpoints at or above the fence and at or below `until`, newest first."""
+        """Returns the checkpoints at or above the fence and at or below `until`, newest first."""
         return [
             mark
             for mark in self.checkpoints
@@ -42,17 +43,17 @@ class Marks:
         ]
 
     def at(self, version: int) -> list[Mark]:
-        """The checkpoints of exactly this version, including those below the fence."""
+        """Returns the checkpoints of exactly this version, including those below the fence."""
         return [mark for mark in self.checkpoints if mark.version == version]
 
 
 def read_marks(store: Store, journal: str) -> Marks:
-    """The marks of a journal, by one listing; other names are ignored."""
+    """Returns the checkpoints and fences of a journal, by one listing; other names are ignored."""
     return listed_marks(journal, store.list(naming.marks(journal)))
 
 
 def listed_marks(journal: str, infos: Iterable[ObjectInfo]) -> Marks:
-    """The marks of a journal among listed objects."""
+    """Returns the checkpoints and fences of a journal among listed objects."""
     folder = f"{naming.marks(journal)}/"
     sizes = {info.name: info.size for info in infos if info.name.startswith(folder)}
     marks = marks_of(sizes)
@@ -61,7 +62,7 @@ def listed_marks(journal: str, infos: Iterable[ObjectInfo]) -> Marks:
 
 
 def marks_of(names: Iterable[str]) -> Marks:
-    """The marks among these names; other names are ignored."""
+    """Returns the checkpoints and fences among these names; other names are ignored."""
     checkpoints, fence = [], 0
     for name in names:
         version = naming.checkpoint_version(name)

@@ -50,7 +50,8 @@ TRIES = 4
 
 @dataclass(frozen=True)
 class Purged:
-    """How many objects a purge deleted; `fence`: the newest fence now, 0 if nothing was ever purged."""
+    """How many entries and checkpoints a purge deleted; `fence`: the newest fence now, 0 if nothing was ever
+    purged."""
 
     fence: int
     entries: int = 0
@@ -136,7 +137,7 @@ def _forgettable(journal: Journal[Any, Any], *, own: float) -> int:
 
 
 def is_kept(journal: Journal[Any, Any], version: int) -> bool:
-    """Whether the version has a sound checkpoint."""
+    """Whether the version has a checkpoint that can be read whole."""
     return _first_sound(journal, journal.marks().at(version)) is not None
 
 
@@ -162,7 +163,8 @@ def _recent(recent: Recent) -> SectionPart:
 
 
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
-    """Deletes entries up to the newest sound checkpoint at or before `until`, and leftovers of earlier purges.
+    """Deletes entries up to the newest checkpoint at or before `until` that can be read whole, and what earlier
+    purges left.
 
     Raises Unavailable; then run it again.
     """
@@ -178,7 +180,8 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """Returns the newest sound checkpoint above the fence and at or below `until`; None if there is none.
+    """Returns the newest checkpoint above the fence and at or below `until` that can be read whole; None if there
+    is none.
 
     A purge would delete the entries up to it.
     """
@@ -209,10 +212,10 @@ def put_fence(journal: Journal[Any, Any], version: int) -> bool:
 
 
 def put_gate(journal: Journal[Any, Any]) -> None:
-    """Makes the next gate, or finds that another purge has just made it. Either way, each open process notices it
-    and lists again.
+    """Makes the next gate, or finds that another purge has just made it.  Either way, each process that has the
+    journal open notices it and lists again.
 
-    Call it after the fence, and before anything is deleted. Raises Unavailable.
+    Call it after the fence, and before anything is deleted.  Raises Unavailable.
     """
     _put(journal, naming.gate(journal.name, gates.count(journal.store, journal.name) + 1), b"\n")
 

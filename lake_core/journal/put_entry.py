@@ -26,7 +26,7 @@ NO_ANSWER = "the store gave no answer"
 
 
 class PutOutcome(enum.Enum):
-    """Whose entry has the version.  GONE: no writer's, because the version was purged."""
+    """Whose entry a version has.  GONE: no writer's, because the version was purged."""
 
     OURS = "ours"
     OTHERS = "others"
@@ -34,9 +34,10 @@ class PutOutcome(enum.Enum):
 
 
 def put_entry(journal: JournalReader[E, S], ours: StoredEntry[E], *, after: LoadedState[S]) -> PutOutcome:
-    """Puts the entry that follows a state; asks at most `retry.repeats` times whose entry is there.
+    """Puts the entry that follows a state, and returns whose entry the version has; asks at most `retry.repeats`
+    times.
 
-    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt if
+    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, and Corrupt if
     another writer's entry cannot be read.
     """
     version = after.version + 1

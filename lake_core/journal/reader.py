@@ -85,7 +85,7 @@ class JournalReader(Generic[E, S]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
-        """The newest state, no older than the moment of the call.
+        """Returns the newest state, no older than the moment of the call.
 
         If there are no new entries, this takes one request on a store that can list from a given name on.
         Raises Corrupt, Unavailable.
@@ -166,7 +166,8 @@ class JournalReader(Generic[E, S]):
         return loaded if is_alone and is_fresh and is_cheap else None
 
     def load_version(self, version: int) -> LoadedState[S] | None:
-        """The state at a version, None if the journal is shorter.  Raises NotFound if the version is purged."""
+        """Returns the state at a version; None if the journal is shorter.  Raises NotFound if the version is
+        purged."""
         loaded = self._sound()
         if loaded is not None and loaded.version == version:
             return loaded
@@ -207,25 +208,27 @@ class JournalReader(Generic[E, S]):
                 raise replaced(self.name, at)
 
     def read(self, version: int) -> E | None:
-        """The entry of a version, None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
+        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt,
+        Unavailable."""
         stored = self.read_stored(version)
         return None if stored is None else stored.entry
 
     def read_stored(self, version: int) -> StoredEntry[E] | None:
-        """The entry of a version, like `read`, with its checksum."""
+        """Returns the entry of a version, like `read`, with its checksum."""
         name = naming.entry(self.name, version)
         data = self.store.get(name)
         return None if data is None else decode_stored(self.codec, data, name=name)
 
     def backwards(self) -> Iterator[tuple[int, E]]:
-        """Versions and their entries, newest first, back to the newest fence.  Raises Corrupt, Unavailable."""
+        """Yields versions and their entries, newest first, back to the newest fence.  Raises Corrupt,
+        Unavailable."""
         newest = self.load()
         return windows.backwards(self, newest.version, checksum=newest.checksum)
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
-        """Versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
+        """Yields versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
 
-        Raises NotFound if one of them is purged, Corrupt if one is missing, Unavailable.
+        Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable.
         """
         return windows.between(self, after, until)
 
@@ -234,9 +237,9 @@ class JournalReader(Generic[E, S]):
         return read_marks(self.store, self.name)
 
     def restore(self, mark: Mark) -> LoadedState[S]:
-        """The state that a checkpoint holds. Raises Corrupt, CheckpointGone, Unavailable.
+        """Returns the state that a checkpoint holds.  Raises Corrupt, CheckpointGone, Unavailable.
 
-        Damage that is found during this call is raised. If damage is found later, when the state reads more of
+        Damage that is found during this call is raised.  If damage is found later, when the state reads more of
         the file, the rows are repaired from older checkpoints and entries.
         """
         loaded, file = self._restored(mark)
@@ -254,7 +257,7 @@ class JournalReader(Generic[E, S]):
     def verify(self, mark: Mark) -> None:
         """Reads and decodes a whole checkpoint.
 
-        Raises Corrupt, and ignores the checkpoint from then on; CheckpointGone, Unavailable.
+        Raises Corrupt if it is damaged, and then ignores it from now on.  Raises CheckpointGone, Unavailable.
         """
         try:
             loaded, file = self._restored(mark)  # nothing is rebuilt: what is there is verified
@@ -428,7 +431,8 @@ class JournalReader(Generic[E, S]):
         )
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
-        """The results of `read` for each name, in order; in parallel if each is a request to a server."""
+        """Returns the results of `read` for each name, in order.  It reads in parallel if each read is a request
+        to a server."""
         if self.store.local_path(self.name) is not None:
             # reading a local file takes less time than starting a thread (decision 23)
             return map(read, names)

@@ -18,7 +18,8 @@ from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 
 
 def generation(version: int, *, limits: JournalLimits) -> int:
-    """The number of the generation (a span of `generation_versions`) to which a version belongs."""
+    """Returns the number of the generation (a span of `generation_versions` versions) to which a version
+    belongs."""
     return version // limits.generation_versions
 
 
@@ -37,7 +38,8 @@ class Recent:
         return self.old.get(id) if version is None else version
 
     def after(self, version: int, ids: Iterable[str]) -> Recent:
-        """The recent ids after an entry with these ids.  Raises Corrupt if one of them is among the recent ids."""
+        """Returns the recent ids after an entry with these ids.  Raises Corrupt if one of the ids is already among
+        the recent ones."""
         young, old = self.young, self.old
         if self._generation(version) != self._generation(self.version):
             young, old = HashTrieMap(), young
@@ -57,7 +59,7 @@ class Recent:
         return generation(version, limits=self.limits)
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """Each recent id with the version of its entry."""
+        """Yields each recent id with the version of its entry."""
         yield from self.old.items()
         yield from self.young.items()
 
@@ -65,7 +67,8 @@ class Recent:
     def of(
         cls, version: int, items: Iterable[tuple[str, int]], *, limits: JournalLimits = JOURNAL_LIMITS
     ) -> Recent:
-        """The recent ids at a version, from their `items`. Raises Corrupt for an impossible version of one."""
+        """Returns the recent ids at a version, from their `items`.  Raises Corrupt if an item has an impossible
+        version."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
         current = generation(version, limits=limits)

@@ -29,7 +29,7 @@ def restored(
     """Returns the state that a checkpoint holds, and the file, from which the state may read more later.
 
     `on_damage` is called with the checkpoint's name if damage is found later.  Raises Corrupt if the checkpoint
-    is damaged, or belongs to another journal or version; CheckpointGone, Unavailable.
+    is damaged, or belongs to another journal or version.  Raises CheckpointGone, Unavailable.
     """
     file = CheckpointFile(
         store, mark.name, size=mark.size, on_damage=on_damage, check=format.check, limits=limits.checkpoints
@@ -78,7 +78,7 @@ def first_restored(
 
 
 def unreadable(journal: str, marks: Marks, *, limits: JournalLimits) -> Corrupt:
-    """The error if no checkpoint above the fence could be read."""
+    """Returns the error for a journal if no checkpoint above its fence could be read."""
     usable, most = len(marks.usable()), limits.checkpoints_tried
     none = (
         "no checkpoint from there on can be read"

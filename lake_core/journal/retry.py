@@ -26,7 +26,7 @@ requests, reading new entries costs one."""
 @dataclass(frozen=True)
 class Retry:
     """How often and how long a writer tries: `races` versions, and `repeats` requests for one version.  Pauses and
-    clock are in seconds."""
+    the clock are in seconds."""
 
     races: int = 1000
     repeats: int = 8

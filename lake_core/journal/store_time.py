@@ -28,7 +28,7 @@ def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
     past by both clocks.
 
     Writes TAIL again and lists it.  Raises ClocksApart if the clocks differ by more than
-    `JournalLimits.clock_skew`, Unavailable.
+    `JournalLimits.clock_skew`, and Unavailable.
     """
     name = naming.tail(journal.name)
     hints.rewrite_tail_hint(journal.store, journal.name, journal.marks().fence + 1)

@@ -24,7 +24,7 @@ E = TypeVar("E", bound=HasId)
 
 
 class Entries(Protocol[E]):
-    """The entries of a journal."""
+    """A journal whose entries can be read one by one."""
 
     @property
     def store(self) -> Store: ...
@@ -36,7 +36,8 @@ class Entries(Protocol[E]):
     def fetch(self) -> ReadAll: ...
 
     def read_stored(self, version: int) -> StoredEntry[E] | None:
-        """The entry of a version, None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
+        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt,
+        Unavailable."""
 
     def marks(self) -> Marks:
         """Returns the checkpoints and the newest fence of the journal."""
@@ -66,9 +67,9 @@ def backwards(journal: Entries[E], newest: int, *, checksum: int) -> Iterator[tu
 
 
 def between(journal: Entries[E], after: int, until: int) -> Iterator[tuple[int, E]]:
-    """Versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
+    """Yields versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
 
-    Raises NotFound if one of them is purged, Corrupt if one is missing, Unavailable.
+    Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable.
     """
     checksum = 0
     while after < until:  # bounded by the versions asked for
@@ -89,7 +90,7 @@ def between(journal: Entries[E], after: int, until: int) -> Iterator[tuple[int, 
 def read_window(journal: Entries[E], first: int, count: int) -> list[StoredEntry[E]]:
     """Returns at most `count` entries from version `first` on, up to the first missing one.
 
-    Raises Corrupt if an entry after the missing one exists, because then an entry is lost; Unavailable.
+    Raises Corrupt if an entry after the missing one exists, because then an entry is lost.  Raises Unavailable.
     """
     versions = range(first, first + count)
     if journal.store.local_path(journal.name) is not None:

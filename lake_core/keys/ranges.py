@@ -12,7 +12,7 @@ import msgspec
 
 
 class KeyRange(msgspec.Struct, frozen=True):
-    """All keys k with low <= k < high."""
+    """The keys from `low` (inclusive) to `high` (exclusive), as encoded bytes."""
 
     low: bytes = b""
     high: bytes | None = None
@@ -31,7 +31,7 @@ class KeyRange(msgspec.Struct, frozen=True):
         return self.low <= key and (self.high is None or key < self.high)
 
     def intersect(self, other: KeyRange) -> KeyRange:
-        """The keys in both ranges; may be empty."""
+        """Returns the range of the keys that lie in both ranges; it may be empty."""
         highs = [h for h in (self.high, other.high) if h is not None]
         return KeyRange(max(self.low, other.low), min(highs) if highs else None)
 
@@ -40,8 +40,8 @@ EVERYTHING = KeyRange()
 
 
 def united(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
-    """Returns ranges with the same keys that neither overlap nor touch, ascending; empty ranges are left
-    out."""
+    """Returns ranges that together have the same keys and neither overlap nor touch, ascending; empty ranges are
+    left out."""
     spans: list[KeyRange] = []
     for span in sorted((span for span in ranges if not span.empty), key=lambda span: span.low):
         last = spans[-1] if spans else None
@@ -53,7 +53,7 @@ def united(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
 
 
 def parts_within(ranges: Sequence[KeyRange], key_range: KeyRange) -> tuple[KeyRange, ...]:
-    """The parts of united ranges that lie in a range."""
+    """Returns the parts of united ranges that lie in a range."""
     begin = max(0, bisect_right(ranges, key_range.low, key=lambda span: span.low) - 1)
     end = len(ranges)
     if key_range.high is not None:

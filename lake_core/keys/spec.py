@@ -21,14 +21,15 @@ WHOLE = "this"
 
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One field of the key, by its exact name."""
+    """One field of a key: its exact name, and its order."""
 
     name: str
     descending: bool = False
 
     @classmethod
     def parse(cls, text: str) -> KeyField:
-        """`FIELD[:asc|:desc]` as a person writes it.  Raises InvalidInput for another order."""
+        """Returns the field that a person writes as `FIELD[:asc|:desc]`.  Raises InvalidInput for another
+        order."""
         _, colon, order = text.rpartition(":")
         if text == WHOLE:
             raise InvalidInput(
@@ -63,7 +64,7 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Field names in key order."""
+        """The names of the fields in the order of the key."""
         return tuple(field.name for field in self.fields)
 
     @property
@@ -77,7 +78,8 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> PoolKey:
-        """`FIELD[:asc|:desc],...` as a person writes it; raises InvalidInput naming the part that is wrong."""
+        """Returns the key that a person writes as `FIELD[:asc|:desc],...`.  Raises InvalidInput, which names the
+        part that is wrong."""
         fields = tuple(KeyField.parse(part.strip()) for part in text.split(","))
         if not all(field.name for field in fields):
             raise InvalidInput(f"pool key {text!r} has an empty field; write FIELD[:desc],...")

@@ -102,7 +102,8 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
 
 
 class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a restored branch relates to its parent.  `writes` is None if there were too many to be merged."""
+    """How a restored branch relates to its parent.  `writes` are the sequences of its unmerged writes; None if
+    they were too many, so that the branch cannot be merged."""
 
     created: int
     merged: int = 0
@@ -166,15 +167,17 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
 
     @property
     def lifted(self) -> int:
-        """How many sequences the merge renumbers."""
+        """How many sequences the merge renumbers, one for each write that it brings."""
         return len(self.writes) // SEQUENCE_BYTES
 
 
 class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
-    """After a revert of a merge, or of such a revert: states up to which version `branch` counts as merged.
+    """States after a revert of a merge, or after a revert of that revert, up to which version `branch` counts as
+    merged.
 
-    `version` is that of the branch's newest merge. Now the branch counts as merged up to `merged`, by the merge
-    of version `joined`. The sequences `writes` and the retired tombstones `settled` count as unmerged again.
+    `version` is that of the branch's newest merge.  Now the branch counts as merged up to `merged`, by the
+    merge of version `joined`.  The sequences `writes` and the retired tombstones `settled` count as unmerged
+    again.
     """
 
     branch: str
@@ -204,7 +207,7 @@ class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):
 
 
 class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
-    """Removes a tag."""
+    """Removes a tag of the pool."""
 
     tag: str
 

@@ -82,7 +82,7 @@ def frame(payload: bytes, *, version: int = VERSION) -> bytes:
 
 
 def unframe(data: bytes, *, name: str) -> memoryview:
-    """The MessagePack of stored bytes.  Raises Corrupt."""
+    """Returns the MessagePack of stored bytes.  Raises Corrupt."""
     if data[:3] != MAGIC or len(data) < 4:
         raise Corrupt(f"{name}: not a journal entry: begins with {data[:8]!r}")
     if data[3] > VERSION:

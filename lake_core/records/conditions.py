@@ -52,7 +52,7 @@ OPS: dict[Op, Callable[[Any, Any], bool]] = {
 
 
 class And(msgspec.Struct, frozen=True, tag="and"):
-    """True if all members (at least two) are true."""
+    """A condition that is true if all of its members (at least two) are true."""
 
     of: tuple[Condition, ...]
 
@@ -61,7 +61,7 @@ class And(msgspec.Struct, frozen=True, tag="and"):
 
 
 class Or(msgspec.Struct, frozen=True, tag="or"):
-    """True if at least one of its members (at least two) is true."""
+    """A condition that is true if at least one of its members (at least two) is true."""
 
     of: tuple[Condition, ...]
 
@@ -70,7 +70,7 @@ class Or(msgspec.Struct, frozen=True, tag="or"):
 
 
 class Not(msgspec.Struct, frozen=True, tag="not"):
-    """The negation; null stays null."""
+    """The negation of a condition; null stays null."""
 
     of: Condition
 
@@ -130,7 +130,7 @@ Condition = And | Or | Not | Compare | In | IsNull
 
 
 def members(condition: Condition) -> tuple[Condition, ...]:
-    """The direct members of a condition."""
+    """Returns the direct members of a condition."""
     if isinstance(condition, And | Or):
         return condition.of
     return (condition.of,) if isinstance(condition, Not) else ()

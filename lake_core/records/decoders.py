@@ -23,7 +23,7 @@ _MAKING = threading.RLock()
 
 
 class Decoders(Generic[D]):
-    """The decoders of one encoding."""
+    """The decoders of one encoding (JSON or MessagePack), one for each type."""
 
     def __init__(self, make: Callable[[Any], D]) -> None:
         self._make: Callable[[Any], D] = make

@@ -59,7 +59,7 @@ class decoding:
 def decoded_json(
     data: bytes, kind: Any, *, name: str, what: str = "cannot be decoded", advice: str = ""
 ) -> Any:
-    """The value of a type in the JSON of a stored thing.  Raises Corrupt."""
+    """Returns the value of a type that the JSON of a stored thing holds.  Raises Corrupt."""
     with decoding(name, what, advice=advice):
         return JSON.of(kind).decode(data)
 

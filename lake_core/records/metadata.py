@@ -11,7 +11,8 @@ MAX_PAIRS, MAX_NAME, MAX_VALUE = 64, 255, 8192
 
 
 def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The pairs, by name.  Raises InvalidInput if they are too many, or one is too long or has no name."""
+    """Checks pairs of metadata, and returns them by name.  Raises InvalidInput if there are too many, or one is
+    too long or has no name."""
     if len(metadata) > MAX_PAIRS:
         raise InvalidInput(f"metadata: {len(metadata)} pairs; a transaction has at most {MAX_PAIRS}")
     for name, value in metadata.items():

@@ -12,7 +12,8 @@ from lake_core.records.decoding import check_counts, check_times
 
 
 class CloneOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a clone began with: a branch of the pool `source` (its id) at a version; `name` is what it was called.
+    """What a clone began with: a branch of the pool `source` (its id) at a version; `name` is the name that the
+    pool had then.
 
     `homes` are the pools in whose folders objects of the clone may lie, by id.
     """
@@ -30,7 +31,8 @@ class CloneOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The revision, as users write it; the name is that of then."""
+        """The revision with which the clone began, as users write it, with the name that the source had
+        then."""
         return f"{self.name}@{self.version}"
 
 
@@ -57,7 +59,7 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def homes(self) -> frozenset[str]:
-        """The other pools in whose folders objects of this one may lie, by id."""
+        """The ids of the other pools in whose folders objects of this pool may lie."""
         return frozenset(() if self.clone is None else self.clone.homes)
 
     def key_of(self, sub_pool: str) -> PoolKey:
@@ -67,13 +69,13 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CreatePool(msgspec.Struct, frozen=True, tag="create_pool"):
-    """Adds a pool."""
+    """Adds a pool to the list."""
 
     pool: PoolConfig
 
 
 class ConfigurePool(msgspec.Struct, frozen=True, tag="configure_pool"):
-    """Changes settings; an empty value resets a setting to its default."""
+    """Changes settings of a pool; an empty value resets a setting to its default."""
 
     pool_id: str = msgspec.field(name="pool")
     settings: dict[str, str]
@@ -90,7 +92,7 @@ class RenamePool(msgspec.Struct, frozen=True, tag="rename_pool"):
 
 
 class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
-    """Moves the pool to the dropped ones; its objects stay until the vacuum."""
+    """Moves the pool to the dropped ones; its objects stay until the vacuum of dropped pools."""
 
     pool_id: str = msgspec.field(name="pool")
 
@@ -122,8 +124,8 @@ PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool | RestorePool | 
 
 
 class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A dropped pool that is still on the store: its author, time (microseconds since 1970) and version of the
-    list.
+    """A dropped pool that is still on the store: who dropped it, when (microseconds since 1970), and in which
+    version of the list.
 
     `is_deleted`: its objects are being deleted.
     """

@@ -45,12 +45,12 @@ def check_sums(object_id: str, sums: bytes, *, has_ages: bool) -> None:
 
 
 def packed_sums(*sums: int) -> bytes:
-    """Returns the stored form of sums."""
+    """Returns the stored form of some sums: their bytes one after another."""
     return b"".join((one % _BITS).to_bytes(SUM_BYTES, "big") for one in sums)
 
 
 def unpacked_sums(sums: bytes) -> tuple[int, ...]:
-    """Returns the sums in stored bytes."""
+    """Returns the sums that `packed_sums` packed."""
     places = range(0, len(sums), SUM_BYTES)
     return tuple(int.from_bytes(sums[at : at + SUM_BYTES], "big") for at in places)
 

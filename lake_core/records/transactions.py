@@ -50,7 +50,7 @@ def sequence(version: int, index: int = 0) -> int:
 
 
 def version_of(sequence: int) -> int:
-    """The version of the entry to which the sequence belongs."""
+    """Returns the version of the entry to which the sequence belongs."""
     return sequence // MAX_TRANSACTIONS
 
 
@@ -142,7 +142,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
     @property
     def range(self) -> KeyRange:
-        """The keys that the tombstone covers."""
+        """The range of the keys that the tombstone covers."""
         return KeyRange(self.low, self.high)
 
     def __post_init__(self) -> None:
@@ -152,8 +152,8 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
 
 
 class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone", omit_defaults=True):
-    """Retires a tombstone that covers nothing any more; `forced`: even if it does, because it cannot be
-    evaluated."""
+    """Retires a tombstone that covers nothing any more.  `forced`: it is retired although it may cover records,
+    because it cannot be evaluated."""
 
     tombstone: str
     forced: bool = False
@@ -316,7 +316,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def action_counts(self) -> dict[str, int]:
-        """How many actions of each kind it has, by the kind's name in the format."""
+        """How many actions of each kind the transaction has, by the kind's name in the format."""
         return dict(Counter(str(type(action).__struct_config__.tag) for action in self.actions))
 
 

@@ -18,7 +18,8 @@ from lake_core.values.types import is_json, show_type
 
 @dataclass(frozen=True)
 class FieldChange:
-    """A field that records change: `path` names it; dots separate the members of records.
+    """One change that records make in the fields of a pool: `path` names the field; dots separate the members of
+    records.
 
     `before` is its type so far; None if the field is new.
     """
@@ -34,7 +35,7 @@ class FieldChange:
 
     @property
     def text(self) -> str:
-        """The change in words."""
+        """The change in words, as a load reports it."""
         after = show_type(self.after)
         if self.before is None:
             return f"field {self.path}: new, {after}"
@@ -63,7 +64,7 @@ def holds(field: pa.Field, other: pa.Field) -> bool:
 
 
 def changes(before: pa.Schema, brought: Iterable[pa.Schema]) -> list[FieldChange]:
-    """Returns what records with the schemas `brought` change in the fields `before`; nothing if there were no
+    """Returns what records with the schemas `brought` change in the fields `before`; nothing if `before` has no
     fields.
 
     The column that marks deleted records does not count as a field.

@@ -41,30 +41,30 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def user_fields(schema: pa.Schema) -> pa.Schema:
-    """The user's fields."""
+    """Returns the schema with the user's fields alone, without hidden columns."""
     return pa.schema([field for field in schema if field.name not in _HIDDEN])
 
 
 def with_rows(schema: pa.Schema, keep: Collection[str] = ROW.names) -> pa.Schema:
-    """The schema with these columns of `ROW` at its end."""
+    """Returns the schema with these columns of `ROW` added at its end."""
     return pa.schema([*schema, *(field for field in ROW if field.name in keep)])
 
 
 def beside(table: pa.Table, rows: pa.Table) -> pa.Table:
-    """The table with the columns `ROW` for its records."""
+    """Returns the table with the columns `ROW` for its records added from `rows`."""
     for field, column in zip(ROW, rows.select(ROW.names).columns, strict=True):
         table = table.append_column(field, column)
     return table
 
 
 def without_rows(table: pa.Table) -> pa.Table:
-    """The table without the columns of `ROW`, so that only its fields describe its records."""
+    """Returns the table without the columns of `ROW`, so that only its fields describe its records."""
     here = [name for name in ROW.names if name in table.schema.names]
     return table.drop_columns(here) if here else table
 
 
 def with_order(table: pa.Table, *, seq: int, ordinal: int) -> pa.Table:
-    """The table with the sequence and ordinal that all its records have."""
+    """Returns the table with two more columns: the sequence and the ordinal that all its records have."""
     rows = table.num_rows
     return table.append_column(ORDER.field(0), pa.repeat(pa.scalar(seq, pa.int64()), rows)).append_column(
         ORDER.field(1), pa.repeat(pa.scalar(ordinal, pa.int32()), rows)

@@ -23,7 +23,7 @@ MAX_NAME_BYTES = 1_024
 
 
 def name_fault(name: str) -> str:
-    """The fault of a field's name; "" if it has none.  The empty name is allowed, as in JSON."""
+    """Returns what is wrong with a field's name; "" if nothing is.  The empty name is allowed, as in JSON."""
     if len(name) * 4 > MAX_NAME_BYTES and len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"field {name[:40] + '...'!r}: a name may have at most {MAX_NAME_BYTES:,} bytes"
     if "\0" in name:
@@ -32,7 +32,7 @@ def name_fault(name: str) -> str:
 
 
 def names_fault(names: Iterable[str]) -> str:
-    """The first fault among the names of one record; "" if all are valid."""
+    """Returns the first fault among the names of one record; "" if all are valid."""
     seen: set[str] = set()
     for name in names:
         if fault := name_fault(name):
@@ -49,7 +49,7 @@ def too_deep(name: str) -> str:
 
 
 def schema_fault(schema: pa.Schema) -> str:
-    """The first limit that records of the schema exceed; "" if they exceed none."""
+    """Returns, as a message, the first limit that records of the schema exceed; "" if they exceed none."""
     if len(schema) > MAX_COLUMNS:
         return too_wide(len(schema))
     if fault := names_fault(schema.names):
@@ -74,7 +74,7 @@ def schema_fault(schema: pa.Schema) -> str:
 
 
 def too_wide(width: int) -> str:
-    """The message for records of too many fields."""
+    """Returns the message for records with too many fields; `width` is their number."""
     return f"{width:,} fields; a record may have at most {MAX_COLUMNS:,}, those inside of records counted"
 
 
@@ -125,7 +125,7 @@ class Fields:
         return fault
 
     def take_paths(self, paths: Iterable[LeafPath]) -> str:
-        """Adds fields; returns the fault if there are too many, otherwise ""."""
+        """Adds the fields at these paths; returns the fault if there are too many fields then, otherwise ""."""
         added: list[tuple[_Names, str | None]] = []
         for path in paths:
             node = self._tree

@@ -30,7 +30,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Fields whose values are compared or summed, so they must have one class in all records."""
+        """The fields whose values are compared or summed, so that they must have one class in all records."""
         return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 
     @property
@@ -44,7 +44,7 @@ class Rule(msgspec.Struct, frozen=True):
         return self.kind != "aggregate" and any(format != PARQUET for format in formats)
 
     def function(self, name: str) -> str:
-        """The function that combines a field outside the key."""
+        """Returns the name of the function that combines the values of a field outside the key."""
         return dict(self.aggregates).get(name, DEFAULT)
 
 
@@ -52,5 +52,6 @@ APPEND = Rule()
 
 
 def rule_of(config: PoolConfig, sub_pool: str = "") -> Rule:
-    """The rule of a pool, or of one of its sub-pools ("" for the pool itself); sub-pools keep all records."""
+    """Returns the rule of a pool, or of one of its sub-pools ("" for the pool itself); sub-pools keep all
+    records."""
     return APPEND if sub_pool else Rule(config.kind, tuple(sorted(config.aggregates.items())))

@@ -33,7 +33,7 @@ EXACT_IN_DOUBLE = 2**53
 
 
 def schema_id(schema: pa.Schema) -> str:
-    """The id of a schema, made from its content: equal schemas have equal ids."""
+    """Returns the id of a schema, made from its content: equal schemas have equal ids."""
     return hashlib.sha256(schema.serialize()).hexdigest()[:20]
 
 
@@ -57,7 +57,7 @@ def with_text_names(schema: pa.Schema) -> pa.Schema:
 
 
 def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """One schema that can hold the records of all; fields in the order in which they occur."""
+    """Returns one schema that can hold the records of all; fields are in the order in which they occur."""
     fields: dict[str, pa.Field] = {}
     last: pa.Schema | None = None
     for schema in schemas:
@@ -71,7 +71,7 @@ def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
-    """The narrowest field that holds the values of both; a JSON field if no type does."""
+    """Returns the narrowest field that holds the values of both; a JSON field if no type does."""
     if is_json(a) or is_json(b):
         return json_field(a.name)
     if pa.types.is_null(a.type):

@@ -24,5 +24,5 @@ class Address:
 
 
 def address_of(store: Store) -> Address:
-    """The address of a store that `open_store` opened; of any other store its URI alone."""
+    """Returns the address of a store that `open_store` opened; for any other store its URI alone."""
     return Address(store.uri, dict(getattr(store, "options", {})))

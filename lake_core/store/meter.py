@@ -23,7 +23,8 @@ finalizer that runs while it is held may count a request of its own."""
 
 @dataclass(frozen=True)
 class Counts:
-    """Requests by kind, bytes from and to the store, commits to pools, and races lost at these.
+    """What was asked of a store: requests by kind, bytes from and to it, commits to pools, and races lost at
+    commits.
 
     `seconds` are by phase, such as `load.read`; phases of threads that work at the same time are summed.
     """
@@ -40,7 +41,7 @@ class Counts:
 
     @classmethod
     def of(cls, numbers: Iterable[int], seconds: Mapping[str, float]) -> Counts:
-        """Counts from numbers in the order of the fields."""
+        """Returns counts from `numbers` in the order of the fields."""
         named: dict[str, Any] = dict(zip(_NUMBERS, numbers, strict=True))
         return cls(**named, seconds=seconds)
 
@@ -73,7 +74,7 @@ def _combined(one: Counts, other: Counts, sign: int) -> Counts:
 
 
 class Meter:
-    """Counts for one store; safe to use from several threads."""
+    """Counts requests, bytes, commits and seconds for one store; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._own, self._seconds = [0] * len(_NUMBERS), dict[str, float]()
@@ -108,7 +109,7 @@ class Meter:
             self.took(phase, seconds)
 
     def counts(self) -> Counts:
-        """All counts so far."""
+        """Returns all counts so far."""
         with _LOCK:
             return Counts.of(self._own, dict(self._seconds))
 
@@ -118,7 +119,7 @@ PROCESS = Meter()
 
 
 def meter_of(store: object) -> Meter:
-    """The meter of a store; a new one if the store has none."""
+    """Returns the meter of a store; a new one if the store has none."""
     own = getattr(store, "meter", None)
     return own if isinstance(own, Meter) else Meter()
 

@@ -36,7 +36,7 @@ class Planned(Protocol):
         stay."""
 
     def drop_planned(self) -> None:
-        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
+        """Drops the fetched bytes, except those of the object's end if `fetch_tail` fetched them."""
 
     def forget(self) -> None:
         """Drops what the cache holds of the object, so that the next reader asks the store."""
@@ -61,7 +61,7 @@ def plan(
 
 
 def chunk_range(column: Any) -> Range:
-    """Returns the byte range of a column of a row group, from the footer of a Parquet file."""
+    """Returns the byte range in which a Parquet file stores one column of a row group, from its footer."""
     starts = (column.dictionary_page_offset, column.data_page_offset)
     begin = min(at for at in starts if at is not None)
     return Range(begin, begin + column.total_compressed_size)

@@ -81,7 +81,7 @@ class Store(Protocol):
 
     @property
     def uri(self) -> str:
-        """The root, as a user writes it."""
+        """The address of the store's root, as a user writes it."""
 
     @property
     def lists_from_name(self) -> bool:
@@ -95,7 +95,8 @@ class Store(Protocol):
         """
 
     def get_listed(self, info: ObjectInfo) -> bytes | None:
-        """Returns all bytes of the object that was listed; None if it is gone or another one has its name.
+        """Returns all bytes of the object that was listed; None if it was deleted, or if another object has its
+        name.
 
         Returns None, without a request, if it was listed without a tag.
         """
@@ -110,7 +111,7 @@ class Store(Protocol):
         """Writes or overwrites a hint.  With `durable` it survives a crash of the machine once this returns."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
-        """The objects below the folder `prefix` with names greater than `after`, by name."""
+        """Yields the objects below the folder `prefix` with names greater than `after`, by name."""
 
     def delete(self, name: str) -> None:
         """Deletes the object; does nothing if it does not exist."""
@@ -118,7 +119,7 @@ class Store(Protocol):
     def delete_all(self, names: Sequence[str]) -> None:
         """Deletes the objects, many in a request if the store can; names that do not exist are skipped.
 
-        Raises Unavailable if some may remain; the others are deleted, and a repeated call deletes the rest.
+        Raises Unavailable if some may remain.  The others are deleted, and a repeated call deletes the rest.
         """
 
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:

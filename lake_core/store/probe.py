@@ -60,7 +60,8 @@ def probe_create(store: Store, *, name: str) -> None:
 
 
 def creates_once(store: Store, *, name: str) -> bool:
-    """Whether `probe_create` finds no fault; for a store that is used under a lock.  Raises Unavailable."""
+    """Whether the store passes the test of `probe_create`; for a store that is used under a lock.  Raises
+    Unavailable."""
     try:
         probe_create(store, name=name)
     except NoCreate:

@@ -25,10 +25,10 @@ _WHOLE = 2**53
 
 
 def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
-    """Translates `x op value` for an x of the class `kind`: into a comparison, or into the answer for every such
-    x.
+    """Translates `x op value` for an x of the class `kind`: into a comparison with a value of that class, or into
+    the answer that every such x gives.
 
-    `value` must not be null. Returns None if the classes do not compare.
+    `value` must not be null.  Returns None if the classes do not compare.
     """
     own_class = class_of(value)
     if own_class == kind:
@@ -41,7 +41,7 @@ def as_class(op: Op, value: Value, kind: str) -> tuple[Op, Value] | bool | None:
 
 
 def shown_decimal(value: int | float) -> decimal.Decimal:
-    """The decimal that a finite number is shown as; whole numbers are exact."""
+    """Returns the decimal as which a finite number is shown; whole numbers are exact."""
     whole = isinstance(value, int) or value.is_integer()
     return decimal.Decimal(value) if whole else decimal.Decimal(repr(value))
 

@@ -68,12 +68,12 @@ def is_sum(field: pa.Field) -> bool:
 
 
 def json_field(name: str) -> pa.Field:
-    """A field of JSON text."""
+    """Returns a field of JSON text with this name."""
     return pa.field(name, pa.string(), metadata=JSON_MARK)
 
 
 def declared_field(name: str, text: str) -> pa.Field:
-    """The field that a user declares; raises InvalidInput for an unknown type name."""
+    """Returns the field that a user declares.  Raises InvalidInput for an unknown type name."""
     word = text.strip().lower()
     if word == "json":
         return json_field(name)
@@ -88,7 +88,7 @@ def declared_field(name: str, text: str) -> pa.Field:
 
 
 def show_type(field: pa.Field) -> str:
-    """The type as `lake show` prints it."""
+    """Returns the type of a field as `lake show` prints it."""
     if is_json(field):
         return "json"
     if pa.types.is_struct(field.type):

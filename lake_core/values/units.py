@@ -15,10 +15,11 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def unit_bytes(unit: str | None) -> int:
-    """Bytes of a unit such as `KiB`, `MB` or `g`, in any case; 1 for none and for `B`.  Raises KeyError."""
+    """Returns the bytes of a unit such as `KiB`, `MB` or `g`, in any case; 1 for None and for `B`.  Raises
+    KeyError."""
     return _BYTES[(unit or "").lower().removesuffix("b")]
 
 
 def unit_seconds(unit: str | None) -> int:
-    """Seconds of `s`, `m`, `h` or `d`, in any case; 1 for none.  Raises KeyError."""
+    """Returns the seconds of `s`, `m`, `h` or `d`, in any case; 1 for None.  Raises KeyError."""
     return _SECONDS[(unit or "s").lower()]

@@ -56,10 +56,10 @@ class Attempt:
 
     `now`: microseconds since 1970.  `contended`: the writer saw contention at one of its last commits.
     `possible_since`: after this version another writer may have committed the draft without our knowing,
-    because we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
-    `begun`: the version on which this attempt first proposed.  `lost` counts lost races, `others` the other
-    writers seen.  `answer`: the known outcome or the refusal, if the last proposal gave one of these instead of
-    an entry.
+    because we posted a request or because an earlier attempt ended with an unknown outcome; None: no other
+    writer can have.  `begun`: the version on which this attempt first proposed.  `lost`: how many races it
+    lost.  `others`: how many other writers it has seen.  `answer`: the known outcome or the refusal, if the
+    last proposal gave one of these instead of an entry.
     """
 
     journal: Journal[Entry, PoolState]
@@ -93,8 +93,8 @@ class Attempt:
     # --- for Journal.append
 
     def propose(self, loaded: LoadedState[PoolState]) -> Entry | NextEntry[Entry] | None:
-        """Returns the entry that the writer should put next, or another writer's next entry if it was found on the
-        store; None if the outcome is already known."""
+        """Returns the entry that the writer should put next; None if the outcome is already known.  If another
+        writer's next entry was found on the store, returns that entry."""
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
@@ -135,7 +135,7 @@ class Attempt:
             self._post(loaded)
 
     def succeed(self, appended: Appended[PoolState] | None) -> Committed:
-        """The outcome of a commit that the journal finished."""
+        """Returns the outcome of a commit that the journal finished."""
         self._move(Event.COMMITTED)
         if appended is not None:
             log.info(

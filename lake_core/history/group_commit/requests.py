@@ -62,7 +62,7 @@ writer commits only for itself."""
 
 
 class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A draft that waits to be committed.  `time` is in microseconds since 1970."""
+    """A draft that waits for a writer to commit it, as it is stored.  `time` is in microseconds since 1970."""
 
     id: str
     possible_since: int = msgspec.field(name="seen")
@@ -78,7 +78,7 @@ class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def draft(self) -> Draft:
-        """The draft of the request.  Raises Corrupt."""
+        """Returns the draft of the request.  Raises Corrupt."""
         try:
             schemas = tuple(map(stored_schema, self.schemas))
         except Corrupt as error:
@@ -96,10 +96,10 @@ class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def may_be_committed_at(self, version: int, *, now: int, limits: JournalLimits = JOURNAL_LIMITS) -> bool:
-        """Whether the entry of a version may hold it.
+        """Whether the entry of a version may hold the request.
 
-        Later entries could not tell whether an earlier one holds it.  An expired request belongs to a dead writer,
-        whose token and objects may have been deleted.
+        Later entries could not tell whether an earlier one holds it.  An expired request belongs to a dead
+        writer, whose token and objects may have been deleted.
         """
         posted = generation(self.possible_since, limits=limits)
         return (
@@ -108,7 +108,7 @@ class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def request_of(draft: Draft, *, possible_since: int, time: int) -> DraftRequest:
-    """The draft as a request.  `time` is in microseconds since 1970."""
+    """Returns the draft as a request.  `time` is in microseconds since 1970."""
     schemas = tuple(s.serialize().to_pybytes() for s in draft.schemas)
     return DraftRequest(
         draft.id,
@@ -127,7 +127,7 @@ def request_of(draft: Draft, *, possible_since: int, time: int) -> DraftRequest:
 
 @dataclass(frozen=True)
 class Requests:
-    """The requests of one journal."""
+    """The requests of one journal, which its writers store, read and delete."""
 
     store: Store
     journal: str
@@ -154,7 +154,8 @@ class Requests:
         self._read_before[name] = None
 
     def queue(self) -> list[ObjectInfo]:
-        """The objects that may be requests, oldest first; an empty list if the store does not answer."""
+        """Returns the objects that may be requests, oldest first; an empty list if the store does not
+        answer."""
         try:
             listed = [
                 info for info in self.store.list(naming.requests(self.journal)) if _may_be_request(info)
@@ -173,7 +174,7 @@ class Requests:
             [Callable[[str], DraftRequest | None], list[str]], Iterable[DraftRequest | None]
         ] = map,
     ) -> list[DraftRequest]:
-        """The first requests of the queue, at most as many as one entry can hold.
+        """Returns the first requests of the queue, at most as many as one entry can hold.
 
         `at_once` may read several in parallel.  Unreadable objects are ignored from now on.
         """

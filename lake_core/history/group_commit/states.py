@@ -36,7 +36,7 @@ class Event(enum.Enum):
 
 
 class ImpossibleEvent(RuntimeError):
-    """An event happened in a state that does not have it: a bug in the code that moves the commit."""
+    """Raised if an event happens in a state that does not list it: a bug in the code that moves the commit."""
 
 
 _ENDS = {Event.COMMITTED: State.DONE, Event.REFUSED: State.DONE, Event.ANSWER_LOST: State.UNKNOWN}
@@ -66,7 +66,7 @@ REQUEST_IS_STORED = frozenset({State.POSTED, State.QUEUED})
 
 
 def next_state(state: State, event: Event) -> State:
-    """The state after the event.  Raises ImpossibleEvent if the state does not have the event."""
+    """Returns the state after the event.  Raises ImpossibleEvent if the state does not list the event."""
     try:
         return TRANSITIONS[state][event]
     except KeyError:
@@ -74,7 +74,8 @@ def next_state(state: State, event: Event) -> State:
 
 
 def page() -> str:
-    """The part of docs/protocol.md that shows the machine, as Markdown: a diagram, the states, the events."""
+    """Returns the part of docs/protocol.md that shows the states and events, as Markdown: a diagram, then two
+    tables."""
     edges: dict[tuple[State, State], list[str]] = {}
     for state, events in TRANSITIONS.items():
         for event, after in events.items():

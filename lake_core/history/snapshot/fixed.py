@@ -32,19 +32,19 @@ PART = 64
 
 
 class FixedReferences(Protocol):
-    """Fixed references of one branch."""
+    """The fixed references of one branch, in memory or in a checkpoint."""
 
     @property
     def newest(self) -> str:
-        """The greatest object id, "" if there are no references."""
+        """The greatest id of the references' objects, "" if there are no references."""
 
     def __len__(self) -> int: ...
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        """The reference to the object that begins at `low`; None if no reference does."""
+        """Returns the reference to the object that begins at `low`; None if no reference does."""
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        """The references of the (sub-)pool that overlap the range."""
+        """Returns the references of the pool or sub-pool that overlap the range."""
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
         """Yields references like `overlapping`, but only those whose oldest record is no newer than `sequence`;
@@ -58,18 +58,18 @@ class FixedReferences(Protocol):
         """Returns the references whose newest record is newer than the sequence."""
 
     def span(self, *, sub_pool: str) -> KeyRange | None:
-        """The range from the lowest bound of the references to the highest; None if there are none."""
+        """Returns the range from the lowest bound of the references to the highest; None if there are none."""
 
 
 @dataclass(frozen=True)
 class TableReferences:
-    """Fixed references in memory: one table of rows for each (sub-)pool."""
+    """Fixed references in memory: one table of rows for the pool and for each sub-pool."""
 
     by_sub_pool: dict[str, pa.Table]
     newest: str = ""
 
     def rows(self, sub_pool: str) -> pa.Table:
-        """The references of the pool or sub-pool, as rows."""
+        """Returns the references of the pool or sub-pool, as rows."""
         return self.by_sub_pool[sub_pool] if sub_pool in self.by_sub_pool else to_rows([])
 
     def changed(
@@ -152,13 +152,13 @@ def _parts_until(sequence: int, table: pa.Table) -> Iterator[pa.Table]:
 
 
 def by_key(table: pa.Table) -> pa.Table:
-    """The rows in the order of `Reference.order`."""
+    """Returns the rows in the order of `Reference.order`."""
     names = ("key", "seq", "place", "object")
     return table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
 
 
 def without(table: pa.Table, removed: Collection[tuple[str, bytes]]) -> pa.Table:
-    """The rows without the removed references, each an object and a low bound."""
+    """Returns the rows without the removed references, each named by its object and its low bound."""
     if not removed:
         return table
     suspects = pc.is_in(table["object"], pa.array(sorted({id for id, _ in removed})))

@@ -56,7 +56,8 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def order(self) -> tuple[bytes, int, int, str]:
-        """The sort key: low bound, arrival, then id, so that every process has the same order."""
+        """The key by which references are sorted: low bound, arrival, then id, so that every process has the same
+        order."""
         return self.low, self.seq, self.ordinal, self.object
 
 
@@ -83,7 +84,7 @@ def _value(reference: Reference) -> bytes:
 
 
 def to_rows(references: Sequence[Reference]) -> pa.Table:
-    """The references as rows of a checkpoint; all must be of one sub-pool."""
+    """Returns the references as rows of a checkpoint; all must belong to one sub-pool."""
     return rows(
         key=[r.low for r in references],
         high=[r.high for r in references],
@@ -100,7 +101,7 @@ def to_rows(references: Sequence[Reference]) -> pa.Table:
 
 
 def are_inlined(table: pa.Table) -> list[bool]:
-    """Whether each of the rows holds the bytes of its object, in the order of the rows."""
+    """Returns for each of the rows, in their order, whether it holds the bytes of its object."""
     decoded = map(_COLUMNS.decode, table["value"].to_pylist())
     return [isinstance(one, ColumnsAndMore) and bool(one.data) for one in decoded]
 
@@ -109,7 +110,7 @@ _NAMES = ("object", "key", "high", "seq", "oldest", "applied", "place", "records
 
 
 def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
-    """The references that the rows hold."""
+    """Yields the references that the rows hold."""
     columns = (table[name].to_pylist() for name in _NAMES)
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
@@ -141,11 +142,12 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
 
 
 def in_order(references: Iterable[Reference]) -> list[Reference]:
-    """The references by low bound, then by arrival."""
+    """Returns the references by low bound, then by arrival."""
     return sorted(references, key=lambda r: r.order)
 
 
 def span_of(references: Iterable[Reference]) -> KeyRange:
-    """The range from the lowest bound to the highest, of at least one reference."""
+    """Returns the range from the lowest bound of the references to the highest; there must be at least one
+    reference."""
     all_references = list(references)
     return KeyRange(min(r.low for r in all_references), max(r.high for r in all_references))

@@ -37,7 +37,7 @@ Identity = tuple[str, bytes]
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Totals of the references of one sub-pool and schema.
+    """The totals of the references of one sub-pool and schema: their number, records and bytes.
 
     `first`: the oldest sequence of the first reference that ever had this sub-pool and schema.  `inlined`: how
     many of the bytes are in the journal; left out if none are.
@@ -57,7 +57,7 @@ class Shape(msgspec.Struct, frozen=True):
             )
 
     def plus(self, reference: Reference, times: int) -> Shape:
-        """The totals with the reference added `times` times; -1 removes it."""
+        """Returns the totals with the reference added `times` times; -1 removes it."""
         return Shape(
             self.first,
             self.references + times,
@@ -84,21 +84,21 @@ class Snapshot:
 
     @property
     def records(self) -> int:
-        """Number of records, with those of the sub-pools."""
+        """The number of records of the pool and its sub-pools."""
         return sum(s.records for s in self.shapes.values())
 
     @property
     def size(self) -> int:
-        """Bytes of the objects, with those of the sub-pools."""
+        """The bytes of the objects of the pool and its sub-pools."""
         return sum(s.size for s in self.shapes.values())
 
     @property
     def inlined(self) -> int:
-        """The bytes of all inlined objects, also of those of the sub-pools."""
+        """The bytes of all inlined objects of the pool and its sub-pools."""
         return sum(s.inlined or 0 for s in self.shapes.values())
 
     def totals(self, sub_pool: str = "") -> Shape:
-        """References, records and bytes of one (sub-)pool."""
+        """Returns the number of references, records and bytes of the pool or of one sub-pool."""
         shapes = [s for (of, _), s in self.shapes.items() if of == sub_pool]
         return Shape(
             min((s.first for s in shapes), default=0),
@@ -108,7 +108,7 @@ class Snapshot:
         )
 
     def schemas(self, sub_pool: str = "") -> list[str]:
-        """The ids of the schemas of the sub-pool's references, by first use.
+        """Returns the ids of the schemas of the sub-pool's references, by first use.
 
         If all references were removed, returns the ids that they had, because an empty pool keeps its fields.
         """
@@ -117,16 +117,16 @@ class Snapshot:
         return [schema for _, schema, _ in sorted(used)]
 
     def schemas_ever(self, sub_pool: str = "") -> list[str]:
-        """The ids of all schemas that references of the sub-pool have or had, by first use."""
+        """Returns the ids of all schemas that references of the sub-pool have or had, by first use."""
         all_ = [(s.first, schema) for (of, schema), s in self.shapes.items() if of == sub_pool]
         return [schema for _, schema in sorted(all_)]
 
     def sub_pools(self) -> list[str]:
-        """Names of the sub-pools that hold references."""
+        """The names of the sub-pools that have references."""
         return sorted({sub_pool for (sub_pool, _), s in self.shapes.items() if sub_pool and s.references})
 
     def add(self, reference: Reference) -> Snapshot:
-        """The snapshot with the reference added.  Raises Corrupt if the snapshot has it already."""
+        """Returns the snapshot with the reference added.  Raises Corrupt if the snapshot has it already."""
         identity = (reference.object, reference.low)
         if self._find(identity) is not None:
             raise Corrupt(f"reference to {reference.object}: added, but the branch has it already")
@@ -135,11 +135,11 @@ class Snapshot:
         return changed._settled()
 
     def remove(self, object_id: str, low: bytes) -> Snapshot:
-        """The snapshot without the reference.  Raises Corrupt if the snapshot does not have it."""
+        """Returns the snapshot without the reference.  Raises Corrupt if the snapshot does not have it."""
         return self.take(object_id, low)[0]
 
     def take(self, object_id: str, low: bytes) -> tuple[Snapshot, Reference]:
-        """Like `remove`; also returns the reference."""
+        """Removes a reference like `remove`; also returns that reference."""
         identity = (object_id, low)
         reference = self._find(identity)
         if reference is None:
@@ -152,9 +152,9 @@ class Snapshot:
         return replace(self, removed=self.removed.insert(identity), shapes=shapes), reference
 
     def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
-        """The snapshot after tombstones up to version `upto` were applied to a reference.
+        """Returns the snapshot after tombstones up to version `upto` were applied to a reference.
 
-        Raises Corrupt if the snapshot does not have it.
+        Raises Corrupt if the snapshot does not have the reference.
         """
         reference = self._find((object_id, low))
         without = self.remove(object_id, low)
@@ -162,7 +162,7 @@ class Snapshot:
         return without.add(msgspec.structs.replace(reference, applied=max(reference.applied, upto)))
 
     def reference(self, object_id: str, low: bytes) -> Reference | None:
-        """The reference to the object's range that begins at `low`, None if the branch has none."""
+        """Returns the reference to the object's range that begins at `low`; None if the branch has none."""
         return self._find((object_id, low))
 
     def holds(self, object_id: str, low: bytes) -> bool:
@@ -170,16 +170,17 @@ class Snapshot:
         return self._find((object_id, low)) is not None
 
     def overlapping(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
-        """The references of the (sub-)pool that overlap the range, by low bound, then by arrival."""
+        """Returns the references of the pool or sub-pool that overlap the range, by low bound, then by
+        arrival."""
         added = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
         below = self._overlapping(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
         folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
         return in_order([*added, *below, *folded])
 
     def ends(self, *, sub_pool: str = "") -> tuple[list[Reference], list[Reference]] | None:
-        """The references with the lowest bound, and those with the highest; few row groups are read.
+        """Returns the references with the lowest bound, and those with the highest; reads few row groups.
 
-        None if there are no references, or if a removed reference may have had such a bound.
+        Returns None if there are no references, or if a removed reference may have had such a bound.
         """
         fixed = (self.checkpoint.span(sub_pool=sub_pool), self.folded.span(sub_pool=sub_pool))
         added = (r.key_range for r in self.added.values() if r.sub_pool == sub_pool)
@@ -192,7 +193,8 @@ class Snapshot:
         return (first, last) if first and last else None
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str = "") -> Iterator[Reference]:
-        """Like `overlapping`, but only references whose oldest record is no newer than `sequence`, in no order.
+        """Yields references like `overlapping`, but only those whose oldest record is no newer than `sequence`, in
+        no order.
 
         They are decoded as they are asked for.
         """
@@ -209,12 +211,13 @@ class Snapshot:
                     yield reference
 
     def all(self) -> Iterator[Reference]:
-        """The references of the pool itself and of its sub-pools."""
+        """Yields the references of the pool itself and of its sub-pools."""
         for sub_pool in ("", *self.sub_pools()):
             yield from self.overlapping(sub_pool=sub_pool)
 
     def newer_than(self, sequence: int) -> list[Reference]:
-        """The references, also of sub-pools, whose newest record is newer, from old to new."""
+        """Returns the references, also of sub-pools, whose newest record is newer than the sequence, from old to
+        new."""
         references = [r for r in self.added.values() if r.seq > sequence]
         for sub_pool in ("", *self.sub_pools()):
             for fixed, removed in ((self.checkpoint, self.removed), (self.folded, self.dropped)):
@@ -223,7 +226,8 @@ class Snapshot:
         return sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
 
     def table(self, *, sub_pool: str = "", columns: tuple[str, ...] = EVERY) -> pa.Table:
-        """The references of the sub-pool as rows, in no order, to examine many at once."""
+        """Returns the references of the sub-pool as rows, in no order, so that a caller can examine many at
+        once."""
         names = tuple(dict.fromkeys(("key", "object", *columns)))
         below = [
             without(part.select(list(names)), self.removed)
@@ -232,7 +236,7 @@ class Snapshot:
         return pa.concat_tables([*below, self.since_checkpoint(sub_pool=sub_pool).select(list(names))])
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
-        """The references of the sub-pool that the checkpoint lacks, as rows."""
+        """Returns the references of the sub-pool that the checkpoint does not have, as rows."""
         changed = self.folded.changed(removed=self.dropped, added=self.added.values(), only=sub_pool)
         return changed.rows(sub_pool)
 

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A transaction that was begun; `time` and `expires` are in microseconds since 1970.
+    """The record that a transaction was begun; `time` and `expires` are in microseconds since 1970.
 
     `token`: a second transaction with the same token changes nothing.
     """
@@ -58,13 +58,13 @@ class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JoinedPool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool of a transaction: the branch into which its writes go."""
+    """The record that a pool joined a transaction: the branch into which its writes go."""
 
     into: str = naming.MAIN
 
 
 class CommitLease(msgspec.Struct, frozen=True):
-    """Says that the owner of a commit lives: the owner writes it again at least every `ttl` seconds."""
+    """States that the owner of a commit lives: the owner writes it again at least every `ttl` seconds."""
 
     owner: str
     ttl: float = TTL
@@ -75,7 +75,8 @@ class CommitLease(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The decision: committed, with the version of the pending entry in each pool; or aborted.
+    """What was decided about a transaction: committed, with the version of the pending entry in each pool; or
+    aborted.
 
     `time` is in microseconds since 1970.
     """
@@ -106,12 +107,13 @@ class ListedTransaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be written to: it was begun, and neither a commit nor a decision has followed."""
+        """Whether the transaction may be written to: it was begun, and neither a commit nor a decision has
+        followed."""
         return naming.BEGUN in self.objects and not {naming.LEASE, naming.DECISION} & self.objects.keys()
 
 
 class Decisions:
-    """The objects of transactions on a store; `clock` gives seconds since 1970."""
+    """The objects that transactions over several pools have on a store; `clock` gives seconds since 1970."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self.store = store
@@ -127,25 +129,25 @@ class Decisions:
         return self._read(naming.transaction_object(id, naming.BEGUN), Begun)
 
     def join(self, id: str, pool_id: str, joined: JoinedPool) -> JoinedPool:
-        """Records that a pool joins.  Returns the record that is stored, which may be an earlier one.  Raises
-        Unavailable."""
+        """Records that a pool joins a transaction.  Returns the record that is stored, which may be an earlier
+        one.  Raises Unavailable."""
         name = naming.joined(id, pool_id)
         is_mine = self._create(name, joined)
         return joined if is_mine else self._read(name, JoinedPool) or joined
 
     def joined(self, id: str, pool_id: str) -> JoinedPool | None:
-        """Returns how a pool joined; None if it did not."""
+        """Returns the record that a pool joined the transaction; None if it did not join."""
         return self._read(naming.joined(id, pool_id), JoinedPool)
 
     def listed(self, id: str) -> ListedTransaction:
-        """The objects of one transaction."""
+        """Returns which objects one transaction has on the store."""
         objects: dict[str, ObjectInfo] = {}
         for info in self.store.list(naming.transaction(id)):
             objects[naming.split_transaction(info.name)[1]] = info
         return ListedTransaction(id, objects)
 
     def all(self) -> list[ListedTransaction]:
-        """All transactions that have objects, oldest first."""
+        """Returns all transactions that have objects, oldest first."""
         by_id: dict[str, ListedTransaction] = {}
         for info in self.store.list(naming.TRANSACTIONS):
             id, kind = naming.split_transaction(info.name)
@@ -181,7 +183,7 @@ class Decisions:
         return now - objects[naming.LEASE].modified > ttl
 
     def now(self, id: str) -> float:
-        """The time of the store, in seconds since 1970.  Raises Unavailable."""
+        """Returns the time by the store's clock, in seconds since 1970.  Raises Unavailable."""
         self.store.put(naming.transaction_object(id, naming.ASKED), b"?")
         asked = self.listed(id).objects.get(naming.ASKED)
         if asked is None:
@@ -189,15 +191,16 @@ class Decisions:
         return asked.modified
 
     def get(self, id: str) -> Decision | None:
-        """The decision; None if there is none.  Raises Corrupt, Unavailable."""
+        """Returns the decision about a transaction; None if none was made.  Raises Corrupt, Unavailable."""
         return self._read(naming.transaction_object(id, naming.DECISION), Decision)
 
     def decide(
         self, id: str, *, committed: bool, by: str, prepared: dict[str, int] | None = None
     ) -> Decision:
-        """Makes the decision, unless there is one.  Returns the decision that counts.
+        """Makes the decision about a transaction, unless one was made before.  Returns the decision that counts.
 
-        Raises OutcomeUnknown if the store does not say which one that is, Unavailable if none was made.
+        Raises OutcomeUnknown if the store does not say which decision that is, and Unavailable if none was
+        made.
         """
         name = naming.transaction_object(id, naming.DECISION)
         wish = Decision(committed, by, int(self._clock() * 1_000_000), prepared or {})

@@ -57,7 +57,7 @@ def _merge_of(draft: Draft, action: Prepare) -> Draft:
 
 
 def settling(part: PendingPart, over: str, *, committed: bool, prepared: dict[str, int]) -> Draft:
-    """The draft that settles a part. Every process that settles the part makes the same draft."""
+    """Returns the draft that settles a part.  Every process that settles the part makes the same draft."""
     if not committed:
         return Draft(part.settle_id, "", part.version, part.author, (Settle(over),), message=f"abort {over}")
     return Draft(
@@ -77,7 +77,7 @@ def is_settled(state: PoolState, draft: Draft) -> bool:
 
 
 def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
-    """Raises for a draft that would break up the writes of a transaction over pools on its own branch.
+    """Raises an error for a draft that would break up the writes of a transaction over pools on its own branch.
 
     Raises InvalidInput if the draft merges the branch, deletes it with a tag, or begins another branch on it.
     Raises Conflict if the transaction is already committed.
@@ -104,7 +104,8 @@ def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
 
 
 def check_ended(state: PoolState, draft: Draft, action: EndBranch) -> None:
-    """Raises InvalidInput if the branch is not that of a transaction, PlanAgain if it has moved since."""
+    """Raises InvalidInput if the branch does not belong to a transaction over pools, and PlanAgain if it has moved
+    since."""
     branch = state.branches.get(draft.branch)
     if branch is None:
         raise NotFound(f"branch {draft.branch!r} does not exist")
@@ -113,7 +114,7 @@ def check_ended(state: PoolState, draft: Draft, action: EndBranch) -> None:
 
 
 def pended(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, PendingPart]:
-    """The pending parts after a transaction of no branch. Raises Corrupt if an action does not fit."""
+    """Returns the pending parts after a transaction of no branch.  Raises Corrupt if an action does not fit."""
     pending = state.pending
     for action in transaction.actions:
         if isinstance(action, Prepare):

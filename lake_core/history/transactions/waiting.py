@@ -16,7 +16,7 @@ ASK_EVERY = 5.0
 
 @dataclass
 class DecisionWait:
-    """One commit that waits; times are those of `retry.clock`, in seconds."""
+    """How long one commit has waited for a decision; times are those of `retry.clock`, in seconds."""
 
     retry: Retry
     attempt: int = 0
@@ -27,8 +27,8 @@ class DecisionWait:
         self.begun = self.asked = self.retry.clock()
 
     def asks(self) -> bool:
-        """Whether it is time to check if the owner is alive. The first check comes after some seconds, because
-        nearly all owners are."""
+        """Whether it is time to check if the transaction's owner is alive.  The first check comes after some
+        seconds, because nearly all owners are."""
         now = self.retry.clock()
         if now - self.asked < ASK_EVERY:
             return False
@@ -36,10 +36,10 @@ class DecisionWait:
         return True
 
     def is_over(self) -> bool:
-        """Whether it has lasted too long."""
+        """Whether the commit has waited too long."""
         return self.retry.clock() - self.begun > MOST_WAITING
 
     def pause(self) -> None:
-        """Sleep a little, longer each time."""
+        """Sleeps a little, longer each time."""
         self.retry.pause(self.attempt)
         self.attempt += 1
