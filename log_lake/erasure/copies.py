@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from lake_core import naming
-from lake_core.history.cloning import objects_elsewhere
 from lake_core.ids import without_home
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holders import copy_words
 from log_lake.erasure.receipt import Held, Receipt
+from log_lake.lake.cloned_state import objects_elsewhere
 from log_lake.lake.pool import Pool
 from log_lake.objects.copied import copied_id, tables_folder
 

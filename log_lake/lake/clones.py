@@ -23,7 +23,6 @@ from lake_core.context import Context
 from lake_core.errors import AlreadyExists, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.history import History, PoolState
 from lake_core.history.branch_state import BranchState
-from lake_core.history.cloning import CloneFormat, homes_of, state_of_clone
 from lake_core.ids import first_id
 from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
@@ -31,6 +30,7 @@ from lake_core.naming import MAIN
 from lake_core.records import ScanOrphans
 from lake_core.records.pools import CloneOrigin, PoolConfig
 from log_lake.lake import tags
+from log_lake.lake.cloned_state import CloneFormat, homes_of, state_of_clone
 from log_lake.lake.given_up import give_up
 from log_lake.lake.histories import history_of
 from log_lake.lake.named import resolve_revision

@@ -23,7 +23,6 @@ from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
 from lake_core.errors import Corrupt, Denied, NotFound, Unavailable
 from lake_core.history import PoolState
-from lake_core.history.cloning import homes_needed
 from lake_core.history.state import Tag
 from lake_core.journal.link import encode_linked
 from lake_core.naming import MAIN
@@ -31,6 +30,7 @@ from lake_core.records import Close, Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.pools import CloneOrigin, PoolConfig
 from lake_core.store.probe import is_there
+from log_lake.lake.cloned_state import homes_needed
 from log_lake.lake.clones import Hold, release
 from log_lake.lake.given_up import give_up, read_given_up
 from log_lake.lake.histories import listed_or_dropped

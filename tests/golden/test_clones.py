@@ -13,7 +13,6 @@ from rpds import HashTrieMap
 from lake_core.errors import Corrupt
 from lake_core.history import Draft, History, PoolState, Reference, Snapshot
 from lake_core.history.branch_state import BranchState
-from lake_core.history.cloning import CloneFormat, state_of_clone
 from lake_core.ids import in_home
 from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
@@ -22,6 +21,7 @@ from lake_core.records import CreatePool, Entry, PoolsEntry, PutReference, Remov
 from lake_core.records.codec import Codec
 from lake_core.records.pools import CloneOrigin, PoolConfig
 from lake_core.schemas.schema import schema_id
+from log_lake.lake.cloned_state import CloneFormat, state_of_clone
 from log_lake.stores.memory import MemoryStore
 from tests.golden.test_golden import VERSION_3, an_id, content, transaction
 
