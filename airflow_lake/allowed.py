@@ -52,7 +52,8 @@ def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
 
 
 def of_templates(value: Any) -> Places:
-    """The addresses in the DAG itself, and for its templates the folders before the first placeholder."""
+    """Returns as places the addresses in the DAG itself, and for its templates the folders before the first
+    placeholder."""
     listed = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
     texts = [text for text in listed if isinstance(text, str) and text]
     exact = frozenset(normal(text) for text in texts if not is_template(text))
@@ -60,7 +61,7 @@ def of_templates(value: Any) -> Places:
 
 
 def lakes_of(environ: Mapping[str, str]) -> Places:
-    """The lakes that the environment allows."""
+    """Returns the lakes that the environment allows a run to name."""
     return named(environ.get(LAKES, "")) | Places(
         frozenset(
             normal(word) for name in ("LAKE", "LAKE_VIEW_LAKES") for word in environ.get(name, "").split()
@@ -69,7 +70,7 @@ def lakes_of(environ: Mapping[str, str]) -> Places:
 
 
 def defaults(*params: Mapping[str, Any] | None) -> Places:
-    """The defaults of the parameters of a DAG and of a task.
+    """Returns the defaults of the parameters of a DAG and of a task, as places.
 
     Call this while the DAG file is parsed: when a task runs, Airflow has replaced the defaults by the values of
     the run.
@@ -110,8 +111,8 @@ _ALLOWED = {
 
 
 def check_lake(name: str, *, task: str, places: Places, environ: Mapping[str, str]) -> None:
-    """Like `check`, for a lake.  The id of a connection, and an empty name, are allowed.  Raises
-    InvalidInput."""
+    """Raises InvalidInput if a run may not name this lake.  The id of a connection, and an empty name, are
+    allowed."""
     if is_uri(name):
         check(name, what="lake", task=task, places=places | lakes_of(environ), setting=LAKES)
 
@@ -125,7 +126,8 @@ def check_lake_of_run(
     task: str,
     environ: Mapping[str, str],
 ) -> None:
-    """Raises InvalidInput if the run names a lake that it may not name; `asked` is the lake in the DAG."""
+    """Raises InvalidInput if the run names a lake that it may not name; `asked` is the lake as the DAG file names
+    it."""
     if is_given(asked, conf=conf):
         check_lake(name, task=task, places=of_templates(asked) | defaults, environ=environ)
 
@@ -133,6 +135,6 @@ def check_lake_of_run(
 def check_files(
     files: Iterable[str], *, task: str, places: Places, environ: Mapping[str, str], what: str = "files"
 ) -> None:
-    """Like `check`, for files; each is a name, a glob or a folder.  Raises InvalidInput."""
+    """Raises InvalidInput if a run may not name these files; each is a name, a glob or a folder."""
     for file in files:
         check(file, what=what, task=task, places=places | files_of(environ), setting=FILES)

@@ -41,7 +41,7 @@ LONGEST_KEY = 250
 
 
 def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
-    """The URI of a pool; `lake` is the id of a connection (empty: lake_default) or a URI."""
+    """Returns the URI of a pool's asset; `lake` is the id of a connection (empty: lake_default) or a URI."""
     name = lake or DEFAULT
     if is_uri(name):
         parts = urlsplit(name)
@@ -54,8 +54,8 @@ def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
 
 
 def check_uri(uri: SplitResult) -> SplitResult:
-    """The URI in the form that Airflow stores.  Raises ValueError if it names no pool.  Airflow calls this
-    for the scheme."""
+    """Returns the URI of an asset in the form that Airflow stores.  Raises ValueError if it names no pool.
+    Airflow calls this for the scheme."""
     path = uri.path.strip("/")
     if not uri.netloc or not path:
         raise ValueError(
@@ -65,7 +65,8 @@ def check_uri(uri: SplitResult) -> SplitResult:
 
 
 def lake_asset(pool: str, *, lake: str = "", branch: str = MAIN) -> Any:
-    """The asset of a pool.  Raises ValueError for a text that is not the name of a pool: it would have no event."""
+    """Returns the asset of a pool.  Raises ValueError for a text that is not the name of a pool, because such an
+    asset would never have an event."""
     from airflow.sdk import Asset
 
     from lake_core.errors import InvalidInput
@@ -92,7 +93,7 @@ def is_pool(outlet: Any) -> bool:
 
 
 def is_other_pool(outlet: Any, own: Any) -> bool:
-    """Whether an asset is that of another pool or branch of the lake; a sub-pool of the pool `own` does not count
+    """Whether an asset belongs to another pool or branch of the lake; a sub-pool of the pool `own` does not count
     as another.
 
     A lake with another name may be the same lake, so its pools do not count as others.
@@ -140,7 +141,7 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, pool: str, result: LoadResult) -> PoolEvent | None:
-        """The event of this result; None if nothing was committed."""
+        """Returns the event of this result; None if nothing was committed."""
         if result.version is None:
             return None
         return cls(
@@ -154,13 +155,13 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The known fields, as plain values."""
+        """Returns those fields of the event that are known, as plain values."""
         values: dict[str, Any] = msgspec.to_builtins(self)
         return values
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What Airflow stores with the event; the asset names the pool."""
+        """Returns what Airflow stores with the event; the pool is left out, because the asset names it."""
         return {name: value for name, value in self.values.items() if name != "pool"}
 
 

@@ -32,8 +32,8 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class LakeAddress:
-    """Where a lake is.  `options` go to the store; `credentials`, `spark` and `kafka` are ids of connections, or
-    empty."""
+    """Where a lake is.  `options` go to the store; `credentials`, `spark` and `kafka` are ids of further
+    connections, or empty."""
 
     uri: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -46,7 +46,8 @@ class LakeAddress:
 
 @dataclass(frozen=True)
 class SparkAddress:
-    """Either `remote` (sc://HOST:PORT) or `master` is set; it may hold a token, so it is not shown.
+    """Where a Spark is.  Either `remote` (sc://HOST:PORT) or `master` is set; it may hold a token, so it is not
+    shown.
 
     `conf`: settings of Spark that the connection names.
     """
@@ -68,7 +69,7 @@ EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id", "kafka_conn_i
 
 
 def lake_address(connection: Connection) -> LakeAddress:
-    """The address in a connection of type lake.  Raises InvalidInput."""
+    """Returns the address of the lake that a connection of type lake names.  Raises InvalidInput."""
     what = _named(connection, "lake")
     extra = _extra(connection, what)
     for name in extra:
@@ -152,7 +153,8 @@ BROKERS = "bootstrap.servers"
 
 
 def kafka_clients(connection: Connection) -> dict[str, dict[str, str]]:
-    """The settings of Kafka's client in a connection of type kafka, by the brokers that it names (`Lake.clients`).
+    """Returns the settings of Kafka's client in a connection of type kafka, by the brokers that it names
+    (`Lake.clients`).
 
     Raises InvalidInput.
     """
@@ -257,7 +259,8 @@ def _part(extra: Mapping[str, Any], name: str, what: str) -> dict[str, Any]:
 
 
 def spark_address(connection: Connection) -> SparkAddress:
-    """The address in a connection of type spark_connect or spark.  Raises InvalidInput."""
+    """Returns the address of the Spark that a connection of type spark_connect or spark names.  Raises
+    InvalidInput."""
     what = _named(connection, "spark_connect", "spark")
     extra = _extra(connection, what)
     host = (connection.host or "").strip().rstrip("/")

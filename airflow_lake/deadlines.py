@@ -27,7 +27,8 @@ SHOWN = 5
 async def warn_of_gaps(
     context: Mapping[str, Any] | None = None, *, pool: str, lake: str = "", branch: str = MAIN
 ) -> str:
-    """Logs a warning, in the triggerer, and returns it; `context` is Airflow's, with the run.
+    """Logs in the triggerer which intervals the pool lacks, as a warning, and returns that text; `context` is
+    Airflow's, with the run.
 
     Reads the pool in a thread, because the triggerer has only one event loop.  Raises what opening the pool
     raises.

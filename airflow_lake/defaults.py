@@ -42,7 +42,8 @@ scheduled run tries again anyway (decision 276).
 
 
 class FindRetryPolicy(ExceptionRetryPolicy):
-    """Like `NO_RETRY`, but a lake that does not answer ends the task after `OUTAGE_TRIES` tries."""
+    """A retry policy like `NO_RETRY`, except that an error of a lake that does not answer ends the task only after
+    `OUTAGE_TRIES` tries."""
 
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Any = None
@@ -65,7 +66,8 @@ LOOKING = timedelta(minutes=30)
 
 
 def number(variable: str, usually: float) -> float:
-    """The number in an environment variable.  Raises ValueError unless it is from 1 to 10,000."""
+    """Returns the number in an environment variable, or `usually` if it is not set.  Raises ValueError unless it
+    is from 1 to 10,000."""
     text = os.environ.get(variable, "")
     try:
         value = float(text) if text else usually
@@ -77,7 +79,7 @@ def number(variable: str, usually: float) -> float:
 
 
 def count(variable: str, usually: int) -> int:
-    """Like `number`, for a whole number."""
+    """Returns a whole number as `number` does."""
     value = number(variable, usually)
     if value != int(value):
         raise ValueError(f"{variable}={os.environ[variable]!r}: must be a whole number from 1 to 10,000")
@@ -109,7 +111,7 @@ def priority_args(agent: str) -> dict[str, Any]:
 
 
 def unless_given(users_args: Mapping[str, Any], *ours: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's arguments, with these defaults for arguments that the user did not set.
+    """Returns the user's arguments, with these defaults for arguments that the user did not set.
 
     A weight and its rule belong together: either both defaults are used, or neither.
     """

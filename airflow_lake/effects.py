@@ -29,12 +29,12 @@ these."""
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """The planned or finished effect of a task on a pool; the lake has the name that the task uses.
+    """What a task plans to do to a pool, or did; `lake` is the name that the task uses.
 
-    `branch`: the branch, or any revision of a pool that the task will read.  `is_done`: finished, not only
-    planned. `version`: the newest version that the task committed, or the one that it read; None if the effect
-    is planned, or if the task committed nothing.  `records`, `objects` and `size` (bytes) are what was written,
-    None if not known.  `files`: the URIs that were read.
+    `branch`: the branch, or any revision of a pool that the task will read.  `is_done`: the task has done it,
+    and does not only plan it.  `version`: the newest version that the task committed, or the one that it read;
+    None if the effect is planned, or if the task committed nothing.  `records`, `objects` and `size` (bytes)
+    are what was written, None if not known.  `files`: the URIs that were read.
     """
 
     lake: str
@@ -61,7 +61,7 @@ def is_pool(name: str) -> bool:
 
 
 def planned_work(all_work: Iterable[Work], *, agent: str) -> list[Effect]:
-    """The planned effects of an agent's pieces of work, for those that belong to a pool."""
+    """Returns the planned effects of an agent's pieces of work, for those that belong to a pool."""
     return [_planned(one, agent=agent) for one in all_work if is_pool(one.pool)]
 
 
@@ -79,7 +79,8 @@ def _planned(work: Work, *, agent: str) -> Effect:
 
 
 def done_work(work: Work, result: Result, *, agent: str) -> list[Effect]:
-    """The effects of a piece of an agent's work, from its result; empty if it belongs to no pool."""
+    """Returns the effects of a piece of an agent's work, from its result; empty if the work belongs to no
+    pool."""
     written = result.wrote
     return [
         done(
@@ -101,7 +102,7 @@ def done(
     objects: int | None = None,
     size: int | None = None,
 ) -> Effect:
-    """The planned effect, finished at this version; without a version, nothing was changed."""
+    """Returns the planned effect as finished at this version; without a version, nothing was changed."""
     return replace(
         planned,
         is_done=True,
@@ -114,6 +115,7 @@ def done(
 
 
 def only_target(effects: Iterable[Effect]) -> Effect | None:
-    """The newest effect of a task that works on one pool and branch; None if there are several or none."""
+    """Returns the newest effect of a task that works on one pool and branch; None if it has effects on several or
+    none."""
     last = {(one.lake, one.pool, one.branch): one for one in effects if one.pool}
     return next(iter(last.values())) if len(last) == 1 else None

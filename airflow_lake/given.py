@@ -44,7 +44,7 @@ def is_template(value: Any) -> bool:
 
 
 def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: bool = False) -> Any:
-    """A parameter of a DAG as a value of that type, when the file is parsed; a template stays as it is.
+    """Returns a parameter of a DAG as a value of that type, when the file is parsed; a template stays as it is.
 
     `fixed`: Airflow renders no templates in this parameter, so they are refused.  Raises ValueError.
     """
@@ -72,13 +72,13 @@ def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: boo
 
 
 def fixed_flag(value: Any, name: str, *, who: str) -> bool:
-    """A flag in which Airflow renders no template, because "{{ ... }}" would count as true.  Raises
-    ValueError."""
+    """Returns a flag in which Airflow renders no template.  Raises ValueError for a text, because "{{ ... }}"
+    would count as true."""
     return bool(declared(value, name, ParameterKind.FLAG, who=who, fixed=True))
 
 
 class LeftOut(Enum):
-    """The default of an argument: the DAG does not set it.
+    """The default of an argument that a DAG may leave out; it shows that the DAG does not set the argument.
 
     None, or an empty list, is different: another task may return it by mistake, and a task mapped over it would
     delete more than it should.  A member of an enumeration keeps its identity when Airflow copies the operator.
@@ -91,7 +91,8 @@ LEFT_OUT = LeftOut.LEFT_OUT
 
 
 def bounds(*, who: str, **values: str | LeftOut) -> dict[str, str | None]:
-    """The bounds by name; a bound that the DAG leaves out is None.  Raises ValueError if the DAG sets None."""
+    """Returns the bounds by name; a bound that the DAG leaves out is None.  Raises ValueError if the DAG sets
+    None."""
     for name, value in values.items():
         if value is None:
             raise ValueError(
@@ -113,12 +114,14 @@ def _is_collection(value: Any) -> bool:
 
 
 def branch_or_main(branch: Any) -> Any:
-    """The branch that a DAG sets; "" means main.  (A template that renders "" is refused when the task runs.)"""
+    """Returns the branch that a DAG sets; "" means main.  (A template that renders "" is refused when the task
+    runs.)"""
     return MAIN if branch == "" else branch
 
 
 def filled_in(value: Any, name: str, kind: ParameterKind, *, task: str) -> Any:
-    """The value of a rendered template, as that type; it must not be empty.  Raises InvalidInput."""
+    """Returns the value of a rendered template as that type.  Raises InvalidInput, also if the value is
+    empty."""
     match kind:
         case ParameterKind.FLAG:
             return flag(value, name, task=task)
@@ -131,7 +134,8 @@ def filled_in(value: Any, name: str, kind: ParameterKind, *, task: str) -> Any:
 
 
 def flag(value: Any, name: str, *, task: str) -> bool:
-    """True or false, also as a text.  Raises InvalidInput: an empty `dry_run` would change the lake."""
+    """Returns a flag as true or false; a text is accepted too.  Raises InvalidInput: an empty `dry_run` would
+    change the lake."""
     from lake_core.errors import InvalidInput
 
     read = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
@@ -141,7 +145,7 @@ def flag(value: Any, name: str, *, task: str) -> bool:
 
 
 def count(value: Any, name: str, *, task: str) -> int:
-    """A whole number of at least 1, also as a text.  Raises InvalidInput."""
+    """Returns a whole number of at least 1; a text is accepted too.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
     is_number = isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) <= MOST_DIGITS
@@ -179,12 +183,13 @@ def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
 
 
 def text_if_given(value: Any, name: str, *, task: str, asked: Any) -> str | None:
-    """None if the DAG does not set the parameter (`asked` is None); otherwise like `text`."""
+    """Returns None if the DAG does not set the parameter (`asked` is None); otherwise the text, as `text`
+    does."""
     return None if asked is None else text(value, name, task=task, asked=asked)
 
 
 def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
-    """Like `text`, but returns "" if the DAG file leaves the parameter empty (`asked`).
+    """Returns the text, as `text` does; returns "" if the DAG file leaves the parameter empty (`asked`).
 
     If the DAG file sets the parameter, a template in it must not render an empty text.
     """
@@ -194,7 +199,7 @@ def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
 
 
 def texts(value: Any, name: str, *, task: str) -> list[str]:
-    """One text, or a list of them, which may be empty.  Raises InvalidInput."""
+    """Returns a list of texts, which may be empty; one text becomes a list of one.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -21,14 +21,15 @@ MAX_FINDINGS = 100
 
 
 def check_verdict(word: Any, name: str, allowed: Sequence[str], *, who: str) -> str:
-    """The word, if it is allowed.  Raises ValueError."""
+    """Returns the verdict that a DAG names, if it is allowed.  Raises ValueError."""
     if word not in allowed:
         raise ValueError(f"{who}: {name}={word!r}: use {' or '.join(allowed)}")
     return str(word)
 
 
 def values_of(health: LakeHealth) -> dict[str, Any]:
-    """The verdict, how many pools have which, and the first findings, as plain values."""
+    """Returns as plain values the verdict on the lake, how many pools have which verdict, and the first
+    findings."""
     findings = [_plain(one) for one in health.all_findings[:MAX_FINDINGS]]
     counts = {verdict.word: count for verdict, count in health.counts().items()}
     return {"verdict": health.verdict.word, **counts, "findings": findings}
@@ -47,7 +48,7 @@ def log_health(log: logging.Logger, health: LakeHealth) -> None:
 
 
 def summary(health: LakeHealth) -> str:
-    """The verdict in a line, with the pools that are not well."""
+    """Returns a line with the verdict on the lake, and the pools that are not well."""
     bad = sorted(one.pool for one in health.pools if one.verdict)
     which = f"; not well: {listed(bad)}" if bad else ""
     return f"{health.verdict.word}: {counted(len(health.pools), 'pool')}{which}"

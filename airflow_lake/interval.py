@@ -28,13 +28,14 @@ MARK = "data_interval"
 
 
 def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
-    """The interval of a run; None if it has none.  With `by_hand`, also the interval that Airflow gives any
-    other run."""
+    """Returns the interval of a run; None if the run has none.  With `by_hand`, it also returns the interval that
+    Airflow gives any other run."""
     return _given(dag_run) if by_hand or dag_run.run_type in WITH_INTERVAL else None
 
 
 def zone_of(dag: Any) -> Any:
-    """The zone of a DAG's schedule, as its name or an object of pendulum; UTC if it has none."""
+    """Returns the zone of a DAG's schedule, as its name or an object of pendulum; UTC if the schedule has
+    none."""
     if dag is None:
         return "UTC"
     timetable = getattr(dag.timetable, "timetable", dag.timetable)  # of a schedule by assets or time
@@ -44,7 +45,7 @@ def zone_of(dag: Any) -> Any:
 
 
 def in_zone(interval: Interval, zone: Any) -> Interval:
-    """The same interval, in times of that zone; Airflow gives times in UTC."""
+    """Returns the same interval, in times of that zone; Airflow gives times in UTC."""
     import pendulum
 
     texts = [pendulum.instance(moment).in_timezone(zone).isoformat() for moment in interval]

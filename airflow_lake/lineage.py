@@ -56,22 +56,22 @@ class Tells:
         return self.effects
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """The planned reads and writes."""
+        """Returns the reads and writes that the task plans, as OpenLineage describes them."""
         return lineage_of(self.planned_effects(), sql=getattr(self, "sql", ""))
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        """The finished reads and writes."""
+        """Returns the reads and writes that the task has finished."""
         return lineage_of(self.effects or self.planned_effects(), sql=getattr(self, "sql", ""))
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """The reads and writes before the failure, and the planned ones."""
+        """Returns the reads and writes that the task finished before it failed, and the planned ones."""
         done = {(one.lake, one.pool, one.branch) for one in self.effects}
         planned = [one for one in self.planned_effects() if (one.lake, one.pool, one.branch) not in done]
         return lineage_of([*self.effects, *planned], sql=getattr(self, "sql", ""))
 
 
 def lineage_of(effects: Iterable[Effect], *, sql: str = "") -> Any:
-    """The datasets and facets of these effects, in the form that the provider wants."""
+    """Returns the datasets and facets of these effects, as OpenLineage's provider expects them."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
     from openlineage.client.facet_v2 import sql_job
@@ -105,7 +105,8 @@ def lineage_of(effects: Iterable[Effect], *, sql: str = "") -> Any:
 
 
 def identity(uri: str, pool: str = "", *, branch: str = MAIN) -> tuple[str, str]:
-    """Namespace and name of a file, or of a pool in the lake at that URI."""
+    """Returns the namespace and the name by which OpenLineage knows a file, or a pool in the lake at that
+    URI."""
     parts = urlsplit(uri)
     path = parts.path.rstrip("/") if pool else parts.path
     if pool:
@@ -116,15 +117,15 @@ def identity(uri: str, pool: str = "", *, branch: str = MAIN) -> tuple[str, str]
 
 
 def files_named(uris: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files as datasets; if there are many, their folders instead."""
+    """Yields the namespace and name of each of the files; if there are many files, of their folders instead."""
     if len(uris) > MAX_FILES:
         uris = list(dict.fromkeys(uri.rpartition("/")[0] for uri in uris))[:MAX_FILES]
     return (identity(uri) for uri in uris)
 
 
 def dataset_of_asset(asset: Any, lineage_context: Any = None) -> Any:
-    """The dataset of an asset `lake://...`; None if its lake is not found.  The provider calls this for the
-    scheme."""
+    """Returns the dataset of an asset `lake://...`; None if its lake is not found.  The provider calls this for
+    the scheme."""
     from openlineage.client.event_v2 import Dataset
 
     parts = urlsplit(asset.uri)

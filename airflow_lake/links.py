@@ -25,7 +25,7 @@ class _ViewLink(BaseOperatorLink):
     page: str
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """The address of the page; empty if the task worked on no pool."""
+        """Returns the address of the page; empty if the task worked on no pool."""
         if not isinstance(operator, Tells):  # a mapped task that Airflow could not expand
             return ""
         effects = list(operator.effects or operator.planned_effects())
@@ -44,14 +44,14 @@ def _is_filled_in(effect: Effect) -> bool:
 
 
 class PoolLink(_ViewLink):
-    """The link to the geometry of the pool."""
+    """The link from a task to the geometry of its pool."""
 
     name = "Pool"
     page = "geometry"
 
 
 class TransactionLink(_ViewLink):
-    """The link to the transaction in the log of the pool."""
+    """The link from a task to its transaction in the log of the pool."""
 
     name = "Transaction"
     page = "log"
@@ -61,7 +61,7 @@ LINKS = (PoolLink(), TransactionLink())
 
 
 def address(page: str, target: Effect | None, *, lake: str) -> str:
-    """The view's address `#PAGE/LAKE/POOL/VERSION/BRANCH`, or `#jobs/LAKE` if the task has not exactly one
+    """Returns the view's address `#PAGE/LAKE/POOL/VERSION/BRANCH`, or `#jobs/LAKE` if the task has not exactly one
     pool."""
     if target is None:
         parts = ["jobs", key_of(lake)]

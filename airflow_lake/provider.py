@@ -64,7 +64,7 @@ OPERATORS = (
 
 
 def get_provider_info() -> dict[str, Any]:
-    """The provider, in the form of Airflow's provider_info.schema.json."""
+    """Returns the description of the provider, in the form of Airflow's provider_info.schema.json."""
     return {
         "package-name": "log-lake",
         "name": INTEGRATION,

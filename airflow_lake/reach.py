@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 
 
 def lake_name(*names: str | None) -> str:
-    """The first name that is not empty; otherwise the variable LAKE; otherwise the connection `lake_default`."""
+    """Returns the first name that is not empty; otherwise the variable LAKE; otherwise the connection
+    `lake_default`."""
     if named := next((name for name in names if name), ""):
         return named
     if variable := os.environ.get("LAKE"):
@@ -33,7 +34,8 @@ def lake_name(*names: str | None) -> str:
 
 
 def view_lakes(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The lakes that the web view shows: those in LAKE_VIEW_LAKES, otherwise the one that a task would use."""
+    """Returns the names of the lakes that the web view shows: those in LAKE_VIEW_LAKES, otherwise the one that a
+    task would use."""
     return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
 
 
@@ -45,7 +47,7 @@ def _tell(variable: str) -> None:
 
 
 def open_lake(name: str) -> Lake:
-    """The lake of that name.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    """Opens the lake of that name.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
     from log_lake.view.addresses import is_uri
 
     if is_uri(name):
@@ -58,11 +60,11 @@ def open_lake(name: str) -> Lake:
 
 
 def open_spark(name: str, spark: str = "", *, conf: Mapping[str, str] | None = None) -> OpenSpark:
-    """A function that opens Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
+    """Returns a function that opens Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
 
-    The connection is `spark`, or the one that the connection of the lake names.  If work is small enough, by the
-    connection of the lake, the function returns an `InTask`.  `conf` are settings of Spark.  Until the function
-    is called, nothing is opened, and no connection is read.
+    The connection is `spark`, or the one that the connection of the lake names.  If the connection of the lake
+    says that the work is small enough, the function returns an `InTask`.  `conf` are settings of Spark.  Until
+    the function is called, nothing is opened, and no connection is read.
     """
 
     @contextmanager

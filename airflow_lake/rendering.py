@@ -23,7 +23,7 @@ from airflow_lake.runs import params_of, reads_params
 
 
 class KeepsTexts:
-    """Renders only templates, and never reads a plain text as a Python value."""
+    """A base of operators that renders only templates, and never reads a plain text as a Python value."""
 
     template_ext: Any
     params_of_run: Mapping[str, Any] | None = None
@@ -92,7 +92,7 @@ def joined(values: Iterable[Any]) -> Any:
 
 
 def joined_text(values: Iterable[Any]) -> str:
-    """The values as one text, empty if there is none.  Raises InvalidInput for None among several."""
+    """Returns the values as one text, empty if there is none.  Raises InvalidInput for None among several."""
     text: str = joined(values) or ""
     return text
 

@@ -12,7 +12,7 @@ from log_lake.loading.places import NONE, Places
 
 
 def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The conf of the run, from its trigger form, request or backfill; empty if it has none."""
+    """Returns the conf of the run, from its trigger form, request or backfill; empty if the run has none."""
     return getattr(context.get("dag_run"), "conf", None) or {}
 
 
@@ -67,7 +67,8 @@ CONFIRM = "confirm"
 
 
 def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
-    """The names of a DAG's parameters that have the mark `OF_FORM`, when its file is parsed."""
+    """Returns the names of a DAG's parameters that are marked as belonging to the trigger form (`OF_FORM`), when
+    the DAG file is parsed."""
     get = getattr(params, "get_param", None)
     return frozenset(name for name in params or () if get is not None and get(name).schema.get(OF_FORM))
 

@@ -31,10 +31,10 @@ from log_lake.agents.roster import AGENTS
 
 
 class AgentGroup(TaskGroup):
-    """The tasks find, run and report of one agent.
+    """A group with the tasks find, run and report of one agent.
 
-    `after`: the group of another agent.  This group's tasks `run` wait until those of the other have ended, even
-    if they failed.  `own_pools`: if the config names pools, the agent also looks at the lake's own pools.
+    `after`: the group of another agent.  This group's tasks `run` wait until those of the other have ended,
+    even if they failed.  `own_pools`: if the config names pools, the agent also looks at the lake's own pools.
     """
 
     agent: ClassVar[str]
@@ -108,21 +108,21 @@ class AgentGroup(TaskGroup):
 
     @property
     def find_args(self) -> dict[str, Any]:
-        """Arguments for the agent's own `find`."""
+        """Returns arguments that only this agent's `find` has."""
         return {}
 
     @property
     def work_args(self) -> dict[str, Any]:
-        """Arguments for the tasks `run`: their time limit, slots and trigger rule."""
+        """Returns the arguments for the tasks `run`: their time limit, slots and trigger rule."""
         limit = {name: value for name, value in WORK.items() if name not in self.users_args}
         rule = ASKED if self.config.approval else NEXT if self.after is not None else {}
         return {**limit, **self.config.slot_args, **rule}
 
     @property
     def given_by(self) -> Callable[[Any], dict[str, Any]]:
-        """A function that passes the run's parameters, and what the run may name, to `tasks.find`.
+        """Returns a function that passes to `tasks.find` the run's parameters, and what the run may name.
 
-        It holds no reference to a task or to the group.
+        The function holds no reference to a task or to the group.
         """
         takes_params = self.takes_params
         bounds = Bounds.of(self.config, params=self.dag.params, takes_params=takes_params)
@@ -140,7 +140,7 @@ class AgentGroup(TaskGroup):
         return given
 
     def find_task(self) -> Any:
-        """The task that finds the work."""
+        """Returns the task that finds the work."""
         agent, find_args, own_pools = self.agent, self.find_args, self.own_pools
         given_by = self.given_by
         own = FIND if "retry_policy" not in self.users_args else {}
@@ -154,8 +154,8 @@ class AgentGroup(TaskGroup):
         return find
 
     def run_results(self, packs: Any, config: dict[str, Any]) -> Any:
-        """The results of the tasks `run`, one for each pack; each task does the work itself, or submits it as
-        a job."""
+        """Returns the results of the tasks `run`, one for each pack.  Each task does the work itself, or submits
+        it as a job."""
         if self.config.submit is None:
             return self.run_task().partial(config=config).expand(work=packs)
         submitted = self.submitted
@@ -167,7 +167,8 @@ class AgentGroup(TaskGroup):
 
     @property
     def submitted(self) -> Any:
-        """The operator that submits jobs.  Raises ValueError if Airflow's Spark provider is not installed."""
+        """Returns the operator that submits jobs.  Raises ValueError if Airflow's Spark provider is not
+        installed."""
         try:
             from airflow_lake.groups.submitted import SubmittedRun
         except ModuleNotFoundError as error:
@@ -178,13 +179,13 @@ class AgentGroup(TaskGroup):
         return SubmittedRun
 
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Arguments for that operator, besides the work."""
+        """Returns the arguments for the operator that submits jobs, besides the work."""
         own = {"task_id": "run", "agent": self.agent, "config": config, "conn_id": self.config.spark}
         conf = {**self.config.spark_conf, **(self.config.submit or {}).get("conf", {})}
         return {**self.work_args, **(self.config.submit or {}), **own, "conf": conf}
 
     def run_task(self) -> Any:
-        """The task that does one pack of work."""
+        """Returns the task that does one pack of work."""
         agent, to_announce = self.agent, self.announces
 
         @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **self.work_args)
@@ -221,17 +222,18 @@ class AgentGroup(TaskGroup):
 
 
 class EmittingGroup(AgentGroup):
-    """An agent that loads: emits an asset event for each pool to which it committed (`airflow_lake.assets`).
+    """The group of an agent that loads: it emits an asset event for each pool to which it committed
+    (`airflow_lake.assets`).
 
     The task `announce` emits the events, in parallel to `report`, which may fail, and even if tasks `run`
-    failed.  Airflow emits the events of a task only if it succeeds.  So if `run` emitted them, a task that fails
-    would lose the events of what it committed before.
+    failed.  Airflow emits the events of a task only if it succeeds.  So if `run` emitted them, a task that
+    fails would lose the events of what it committed before.
     """
 
     announces = True
 
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
-        """The arguments, with the fact that `announce` emits the events."""
+        """Returns the arguments, with one more that says that `announce` emits the events."""
         return {**super().submit_args(config), "to_announce": True}
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
@@ -239,7 +241,7 @@ class EmittingGroup(AgentGroup):
         results >> self.announce_task(run=results.operator.task_id)(config)
 
     def announce_task(self, *, run: str) -> Any:
-        """The task that emits the events for what the tasks `run`, with this id, committed."""
+        """Returns the task that emits the events for what the tasks `run` committed; `run` is their task id."""
         takes_params, alias = self.takes_params, lake_alias(self.config.lake)
 
         @lake_task(outlets=[alias], **REPORT)

@@ -40,7 +40,7 @@ class IntervalsGroup(EmittingGroup):
         super().__init__(config, **kwargs)
 
     def find_task(self) -> Any:
-        """The task that finds the files of the run's interval."""
+        """Returns the task that finds the files of the run's interval."""
         agent, pools, by_hand, given_by = self.agent, self.config.named_pools, self.by_hand, self.given_by
         zone = zone_of(self.dag)
 
@@ -66,7 +66,8 @@ class IntervalsGroup(EmittingGroup):
 
     @property
     def assets(self) -> list[Any]:
-        """The assets of the named pools: Airflow accepts partitions only for assets that are outlets."""
+        """Returns the assets of the named pools: Airflow accepts partitions only for assets that are
+        outlets."""
         config = self.config
         return [lake_asset(pool, lake=config.lake, branch=config.branch) for pool in config.named_pools]
 
@@ -93,7 +94,7 @@ class IntervalsGroup(EmittingGroup):
 
 
 class TogetherGroup(AgentGroup):
-    """An agent that does all its work at once: one Spark job for all pools.
+    """The group of an agent that does all its work at once: one Spark job for all pools.
 
     Without work, `run` skips itself and `report` says so, as in the other groups.
     """
@@ -130,7 +131,8 @@ class ErasureGroup(AgentGroup):
 
     @property
     def given_by(self) -> Callable[[Any], dict[str, Any]]:
-        """The function of every group; it also refuses an interval that the run did not ask for."""
+        """Returns the function of every group, which here also refuses an interval that the run did not ask
+        for."""
         of_run, asked, by_hand = super().given_by, tuple(self.config.asked.values()), self.by_hand
 
         def given_if_meant(context: Any) -> dict[str, Any]:
@@ -142,7 +144,8 @@ class ErasureGroup(AgentGroup):
 
     @property
     def find_args(self) -> dict[str, Any]:
-        """With an approval, `run` begins the named erasures, because a refused one must not become pending."""
+        """Returns the argument by which `run` begins the named erasures if a person must approve: a refused
+        erasure must not become pending."""
         return {"begins": not self.config.approval}
 
 

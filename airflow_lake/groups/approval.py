@@ -43,7 +43,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         self.config = config
 
     def execute(self, context: Any) -> Any:
-        """Asks, and waits for the answer.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+        """Asks the person, and waits for the answer.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         if not self.packs:
             self.log.info("there is nothing to ask: no work was found")
             return None
@@ -51,7 +51,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         return super().execute(context)
 
     def asked(self, context: Any) -> str:
-        """The question to the person.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+        """Returns the question to the person.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         named = named_lake(self.config, context.get("params"))
         return question(work_of(self.agent, self.packs, named=named), lake=without_secrets(named))
 

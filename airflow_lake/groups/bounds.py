@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What the DAG file itself names, when it is parsed: the group's lake and files, and the defaults of
-    parameters."""
+    """What the DAG file itself names when it is parsed, and what a run may therefore name: the group's lake and
+    files, and the defaults of parameters."""
 
     lake: Any = ""
     files: Any = ()
@@ -48,7 +48,8 @@ class Bounds:
     ) -> None:
         """Raises InvalidInput if the request names something that the run, with this conf, may not name.
 
-        `params`: those of the run, None if the group reads none.  `request`: what they and the config ask for.
+        `params`: the parameters of the run, None if the group reads none.  `request`: what they and the config
+        ask for.
         """
         told = {name for name in ("lake", "files") if conf and params and params.get(name)}
         if "lake" in told or allowed.is_given(self.lake, conf=conf):

@@ -118,21 +118,24 @@ class LakeConfig:
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """The pools, if their assets are known when the DAG file is parsed, that is, without templates."""
+        """The names of the pools, if their assets are known when the DAG file is parsed, that is, without
+        templates."""
         return () if given.is_template((self.lake, self.branch, *self.pools)) else tuple(self.pools)
 
     @property
     def pool_args(self) -> dict[str, Any]:
-        """Arguments for all tasks of the group, so that they run in the Airflow pool."""
+        """Returns the arguments by which all tasks of the group run in the Airflow pool."""
         return {"pool": self.airflow_pool} if self.airflow_pool else {}
 
     @property
     def slot_args(self) -> dict[str, Any]:
-        """Further arguments for the tasks `run`: how many slots of the Airflow pool each takes."""
+        """Returns further arguments for the tasks `run`: how many slots of the Airflow pool each of them
+        takes."""
         return {"pool_slots": self.pool_slots} if self.pool_slots > 1 else {}
 
     def plain(self, *, agent: str, also: tuple[str, ...]) -> dict[str, Any]:
-        """The request to an agent that knows the parameters `also`, and the Spark settings, as plain values.
+        """Returns the request to an agent that knows the parameters `also`, and the Spark settings, as plain
+        values.
 
         Raises ValueError for a parameter that the agent does not know.
         """
@@ -156,7 +159,8 @@ class LakeConfig:
 
 
 def checked(config: Any, *, who: str) -> LakeConfig:
-    """The config of a group; None means the default lake.  Raises ValueError if it is not a LakeConfig."""
+    """Returns the config of a group; None means the default lake.  Raises ValueError if `config` is not a
+    LakeConfig."""
     if config is not None and not isinstance(config, LakeConfig):
         raise ValueError(
             f"{who}: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got {config!r})"

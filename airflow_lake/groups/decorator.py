@@ -19,7 +19,7 @@ from airflow_lake.tries import sentence_last
 
 
 class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
-    """A function as a task that records its `effects`.  `agent` is the name of the agent if this is the agent's
+    """A function as a task that records its `effects`.  `agent` is the name of the agent if this is an agent's
     task `run`."""
 
     custom_operator_name = "@lake_task"
@@ -37,11 +37,11 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
         self.agent = agent
 
     def execute(self, context: Any) -> Any:
-        """Call the function; an error of the lake ends the log with its sentence."""
+        """Calls the function.  If it raises an error of the lake, the log ends with the error's sentence."""
         return sentence_last(partial(super().execute, context))
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The effects that the packs of a task `run` ask for; other tasks have none."""
+        """Returns the effects that the packs of a task `run` ask for; other tasks have none."""
         if not self.agent:
             return []
         one = self.op_kwargs.get("work")
@@ -50,7 +50,7 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    """Like Airflow's `@task`."""
+    """Makes a task from a function, as Airflow's `@task` does, which records its effects on pools."""
     return task_decorator_factory(
         python_callable=function, decorated_operator_class=LakeTaskOperator, **kwargs
     )

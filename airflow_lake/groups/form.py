@@ -131,7 +131,8 @@ OF_APPLY = {
 
 
 def apply_dag(*, usually: str, doc: str | None, file: str) -> DAG:
-    """The DAG `lake_apply`.  `file` is the DAG file; relative paths of policy files begin at its folder."""
+    """Returns the DAG `lake_apply`.  `file` is the DAG file; relative paths of policy files begin at its
+    folder."""
     schedule = _schedule("apply", usually)
     how = {"start_date": START, "max_active_runs": 1, "default_args": DEFAULT_ARGS}
     dag = _dag("apply", schedule, doc, OF_APPLY, **how)
@@ -144,7 +145,8 @@ APPROVED = tuple(agent.name for agent in AGENTS.values() if agent.deletes)
 
 
 def agent_dag(name: str, *, doc: str | None) -> DAG:
-    """The DAG `lake_NAME`.  If its schedule cuts time into intervals, runs of it may overlap."""
+    """Returns the DAG `lake_NAME` of the agent.  If its schedule cuts time into intervals, runs of the DAG may
+    overlap."""
     row = AGENTS[name]
     schedule = _schedule(name, row.schedule)
     params = COMMON | of_agent(name) | (OF_DELETING if row.deletes else {})
@@ -168,12 +170,12 @@ def _zone(name: str) -> str:
 
 
 def of_agent(name: str) -> dict[str, Param]:
-    """The agent's own parameters, besides those of all agents."""
+    """Returns the agent's own parameters, besides those of all agents, as parameters of a DAG."""
     return {parameter: _field(PARAMETERS[parameter]) for parameter in AGENTS[name].parameters}
 
 
 def agent_config(name: str) -> LakeConfig:
-    """The config of an agent in its own DAG.  Agents that bring data stay in Airflow's default pool."""
+    """Returns the config of an agent in its own DAG.  Agents that bring data stay in Airflow's default pool."""
     if name in LOADING:
         return LakeConfig(spark_conf=_spark_conf(name))
     return LakeConfig(

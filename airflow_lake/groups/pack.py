@@ -27,7 +27,7 @@ LONGEST_TITLE = 250
 
 @dataclass(frozen=True)
 class Pack:
-    """The work of one task."""
+    """The pieces of work that one mapped task does."""
 
     title: str
     all_work: tuple[Work, ...]

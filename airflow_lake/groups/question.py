@@ -50,7 +50,8 @@ def _one_line(line: str) -> str:
 
 
 def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:
-    """The work as deferred, if the answer is a refusal; unchanged if it was approved, or if no person was asked."""
+    """Returns the work as deferred if the answer is a refusal.  Returns it unchanged if it was approved, or if no
+    person was asked."""
     from log_lake.agents.work import Found, PutOff
 
     if not answer or REJECT not in answer["chosen_options"]:

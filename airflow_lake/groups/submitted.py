@@ -81,16 +81,17 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     @property
     def pack_names(self) -> list[str]:
-        """The names of the packs; each `find` makes new names."""
+        """Returns the names of the packs; each `find` makes new names."""
         return [str(pack["pack"]) for pack in self.packs]
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The effects that the packs ask for."""
+        """Returns the effects that the packs ask for."""
         work = [self.work] if isinstance(self.work, Mapping) else self.work
         return tasks.planned(self.agent, work, self.config, params=self.params_of_run)
 
     def execute(self, context: Any) -> list[dict[str, Any]]:
-        """The results of the packs.  Raises the error of a piece of work; AirflowException if the job failed."""
+        """Returns the results of the packs.  Raises the error of a piece of work, and AirflowException if the job
+        failed."""
         from lake_core import naming
         from lake_core.store import address_of
         from log_lake.agents.driver import Outcome

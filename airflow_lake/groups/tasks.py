@@ -56,7 +56,7 @@ def find(
     conf: Mapping[str, Any] | None = None,
     **also: Any,
 ) -> list[dict[str, Any]]:
-    """The packs of work that the agent finds; `also` are further arguments of `driver.find`.
+    """Returns the packs of work that the agent finds; `also` are further arguments of `driver.find`.
 
     `own_pools`: if the group names pools, the agent also looks at the lake's own pools.  `bounds`: what a run
     with this `conf` may name.  Deferred pools go to the report as a separate XCom of `task`, without a mapped
@@ -106,7 +106,8 @@ def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]
 
 
 def named_lake(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> str:
-    """The name of the lake from the group, or from its run with these `params`.  Raises InvalidInput."""
+    """Returns the name of the lake from the group, or from its run with these `params`.  Raises
+    InvalidInput."""
     return lake_name(request_of(config, params if config.get("takes_params") else None)["lake"])
 
 
@@ -183,10 +184,10 @@ def check_wanted(task: Any, find: str) -> None:
 def planned(
     agent: str, packs: Any, config: Mapping[str, Any], *, params: Mapping[str, Any] | None
 ) -> list[Effect]:
-    """The effects that packs ask for, in a run with these `params`.
+    """Returns the effects that packs ask for, in a run with these `params`.
 
-    Empty if the packs cannot be read, or are not of the lake that the run names (the task itself reports that),
-    or if Airflow could not pass them on.
+    Returns none if the packs cannot be read, or are not of the lake that the run names (the task itself reports
+    that), or if Airflow could not pass them on.
     """
     from lake_core.errors import LakeError
 
@@ -267,7 +268,8 @@ def _event_of(result: Result) -> PoolEvent | None:
 
 
 def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The results, if nothing failed; otherwise raises the failure, and keeps the results for the report."""
+    """Returns the results if nothing failed.  Otherwise raises the failure, and keeps the results for the
+    report."""
     from log_lake.agents.work import encoded
 
     results = [encoded(one) for one in outcome.results]
@@ -287,10 +289,10 @@ def report(
     put_off: Sequence[Mapping[str, Any]] | None = None,
     answer: Any = None,
 ) -> dict[str, int]:
-    """Reports the results, and returns the totals.  `put_off`: the pools that `find` deferred; `answer`: that of a
-    person, if one was asked.
+    """Reports the results, and returns the totals.  `put_off`: the pools that `find` deferred.  `answer`: the
+    answer of a person, if one was asked.
 
-    Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
+    Raises Incomplete if something failed, and InvalidInput if the packs are not of the lake that the run names.
     """
     from lake_core.records.decoders import converted
     from log_lake.agents import driver
@@ -314,7 +316,8 @@ def _each(results: Sequence[Any]) -> list[Any]:
 
 
 def announce(committed: Sequence[PoolEvent], request: Mapping[str, Any], events: Any) -> None:
-    """Emits each event of a pool's asset; `events` are those of an alias."""
+    """Emits the event of each pool's asset; `events` are the events of an alias of Airflow, to which they are
+    added."""
     for event in committed:
         events.add(_asset_of(event.pool, request), extra=event.extra)
 

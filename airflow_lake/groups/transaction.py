@@ -24,12 +24,12 @@ from log_lake.lake.open_transactions import LONGEST, OPEN_FOR
 
 
 class LakeTransaction(TaskGroup):
-    """Tasks between `begin` and `commit`; `id` is the transaction in which they write.
+    """A group of tasks between `begin` and `commit`; `id` is the transaction in which they write.
 
-    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay open
-    for `open_for` seconds, also while it waits for a person; then the retention agent ends it.  With `once=False` a
-    run that is cleared after its commit works again, in another transaction; so give it only tasks that may be
-    repeated.
+    `pools`: the pools that it writes to; they join it at the begin.  `lake` as for the operators.  It may stay
+    open for `open_for` seconds, also while it waits for a person; then the retention agent ends it.  With
+    `once=False` a run that is cleared after its commit works again, in another transaction; so give it only
+    tasks that may be repeated.
     """
 
     def __init__(

@@ -19,13 +19,14 @@ RUN = "airflow:{dag}:{run}:{group}"
 
 
 class LakeTransactionOperator(LakeOperator):
-    """The base of the three operators; its work belongs to no single pool."""
+    """The base of the operators that begin, commit and end a transaction; its work belongs to no single
+    pool."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(pool_name="", **kwargs)
 
     def take(self) -> None:
-        """Reads the lake, and the transaction."""
+        """Reads the name of the lake, and the id of the transaction."""
         self.take_asked()
 
 
@@ -172,7 +173,8 @@ class LakeEndOperator(LakeTransactionOperator):
     template_fields: Sequence[str] = ("lake", "transaction")
 
     def act(self, context: Context) -> None:
-        """Raises Unavailable, OutcomeUnknown; then the retention agent aborts it later."""
+        """Aborts the transaction unless it is committed.  Raises Unavailable, OutcomeUnknown; then the retention
+        agent aborts it later."""
         from lake_core.errors import Conflict
 
         try:

@@ -28,7 +28,8 @@ from log_lake.agents.roster import AGENTS, ParameterKind, Purpose, names_of
 
 
 class LakeUpkeep(TaskGroup):
-    """The compact, split, tombstones, checkpoint and retention agents; `agents` chooses some of them by name."""
+    """A group with the compact, split, tombstones, checkpoint and retention agents; `agents` chooses some of them
+    by name."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Hooks of the provider."""
+"""The hooks of the provider, which open what a connection of Airflow names."""

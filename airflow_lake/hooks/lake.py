@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LakeHook(BaseHook):
-    """The lake that a connection names."""
+    """Opens the lake that a connection names."""
 
     conn_name_attr: ClassVar[str] = "lake_conn_id"
     default_conn_name: ClassVar[str] = DEFAULT
@@ -37,7 +37,7 @@ class LakeHook(BaseHook):
 
     @property
     def address(self) -> LakeAddress:
-        """Where the lake is, with all options of its store.  Raises InvalidInput."""
+        """Returns where the lake is, with all options of its store.  Raises InvalidInput."""
         address = lake_address(_connection(self.lake_conn_id, "lake"))
         if not address.credentials:
             return address
@@ -45,7 +45,8 @@ class LakeHook(BaseHook):
         return replace(address, options={**credentials, **address.options})
 
     def get_lake(self, *, metadata: Mapping[str, str] | None = None) -> Lake:
-        """The lake.  Its transactions carry `metadata`, and the DAG, run, task and try of the running task.
+        """Opens and returns the lake.  Its transactions carry `metadata`, and the DAG, run, task and try of the
+        running task.
 
         Raises InvalidInput, NotFound, Corrupt, Unavailable.
         """
@@ -58,7 +59,7 @@ class LakeHook(BaseHook):
         return lake
 
     def get_conn(self) -> Lake:
-        """The same as `get_lake`."""
+        """Returns what `get_lake` returns; Airflow calls this method of every hook."""
         return self.get_lake()
 
     def test_connection(self) -> tuple[bool, str]:
@@ -81,7 +82,7 @@ class LakeHook(BaseHook):
 
 @contextmanager
 def spark_of(conn_id: str, name: str, *, conf: Mapping[str, str]) -> Iterator[Any]:
-    """A Spark session named `name`, with these settings, on the Spark of a connection.
+    """Gives a Spark session named `name`, with these settings, on the Spark of a connection, for a `with` block.
 
     Raises InvalidInput, Unavailable.
     """

@@ -68,7 +68,7 @@ class LakeApplyOperator(LakeOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Reads the parameters of the run first, if `takes_params` is set."""
+        """Applies the policy file.  Reads the parameters of the run first, if `takes_params` is set."""
         params = params_of(context, task=self.task_id) if self.reads_params else {}
         params = without_form(params, conf_of(context), marked=self.of_form)
         for name in self.template_fields if self.takes_params else ():
@@ -96,11 +96,11 @@ class LakeApplyOperator(LakeOperator):
             allowed.check_files([path], what="path", task=self.task_id, places=places, environ=os.environ)
 
     def take(self) -> None:
-        """Reads the lake and the file."""
+        """Reads the names of the lake and of the policy file, and the flags."""
         self.take_asked()
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The numbers of pools that were created, changed and dropped, and the version of the list of pools."""
+        """Returns how many pools were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
         from lake_core.phrases import counted
         from lake_core.store import address_of

@@ -1,9 +1,9 @@
-"""Shared by all operators: the lake by name, the Spark that works on it, and one commit for each task.
+"""What all operators have in common: the lake by name, the Spark that works on it, and one commit for each task.
 
-A task that is retried must not commit twice.  So a load, a replace and a delete commit under a token made of the
-task's DAG, run and id; a mapped task's token also includes what it works on.  If the task is cleared, it repeats
-nothing either. Mapped tasks of a run that work on the same thing commit once.  Pass `token=""` to commit again
-each time.
+A task that is retried must not commit twice.  So a load, a replace and a delete commit under a token made of
+the task's DAG, run and id; a mapped task's token also includes what it works on.  If the task is cleared, it
+repeats nothing either. Mapped tasks of a run that work on the same thing commit once.  Pass `token=""` to
+commit again each time.
 
 If a retry cannot help (bad input, a missing pool, damage), the task fails at once.
 """
@@ -132,7 +132,8 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.take_asked()
 
     def take_asked(self) -> None:
-        """Reads the parameters that the DAG may leave out (`asked`); one that it sets must not be empty."""
+        """Reads the parameters that the DAG may leave out (`asked`); a parameter that it sets must not be
+        empty."""
         for name, asked in self.asked_or_default.items():
             setattr(
                 self, name, given.text_or_empty(getattr(self, name), name, task=self.task_id, asked=asked)
@@ -163,32 +164,32 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             self.branch = lake.transaction(self.transaction).pool(self.pool_name, into=self.branch).name
 
     def act(self, context: Context) -> Any:
-        """Does the work of the task; other tasks can use its result."""
+        """Does the work of the task, and returns a result that other tasks can use."""
         raise NotImplementedError
 
     def effect(self, **what: Any) -> Effect:
-        """The planned effect of the task on its pool."""
+        """Returns the planned effect of the task on its pool."""
         return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **what)
 
     def done_effect(self, values: Mapping[str, Any], **what: Any) -> Effect:
-        """The finished effect of the task on its pool; `values` are those of its result."""
+        """Returns the finished effect of the task on its pool; `values` are those of its result."""
         return done(self.effect(**what), **{name: values.get(name) for name in FIGURES})
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The effect on the task's pool, if the task names one."""
+        """Returns the planned effect on the task's pool, if the task names a pool."""
         return [self.effect()] if self.pool_name else []
 
     @property
     def lake_name(self) -> str:
-        """The name of the lake, at run time."""
+        """The name of the lake on which the task works, known when the task runs."""
         return lake_name(self.lake)
 
     def get_lake(self) -> Lake:
-        """The lake; its transactions carry the DAG, run, task and try."""
+        """Opens and returns the lake; its transactions carry the DAG, run, task and try."""
         return open_lake(self.lake_name)
 
     def get_spark(self) -> OpenSpark:
-        """A function that opens a Spark session with a given name for a `with` block."""
+        """Returns a function that opens a Spark session with a given name for a `with` block."""
         return open_spark(self.lake_name, self.spark, conf=self.spark_conf)
 
     def add_outlet(self, outlet: Any) -> None:
@@ -215,11 +216,12 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
     @staticmethod
     def asked_token(token: str | None) -> dict[str, str | None]:
-        """The token among `asked`; left out if the DAG file says "", to commit again each time."""
+        """Returns the token as one of the parameters `asked`.  It is left out if the DAG file says "", to commit
+        again each time."""
         return {} if token == "" else {"token": token}
 
     def token_of(self, context: Context, token: str | None) -> str:
-        """The token that the user gave; the task's own token if that is None."""
+        """Returns the token that the user gave; if that is None, the task's own token."""
         if token is not None:
             return token
         task = context["ti"]
@@ -231,6 +233,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
 
 def plain(result: Any, **also: Any) -> dict[str, Any]:
-    """The values of a result, in the form in which they are passed to other tasks."""
+    """Returns the values of a result in the form in which they are passed to other tasks; `also` are further
+    values."""
     values = dict(result) if isinstance(result, Mapping) else dict(vars(result))
     return {**also, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}

@@ -32,11 +32,12 @@ class LakeCheckpointOperator(LakeOperator):
         self.purging = given.fixed_flag(purging, "purging", who=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool, whose records do not change."""
+        """Returns the pool as the planned effect; its records do not change."""
         return [self.effect(reads=True, writes=False)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
+        """Returns the result: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is
+        committed."""
         from log_lake.agents.checkpoint.report import journal_line
         from log_lake.agents.checkpoint.run import checkpoint_and_purge
         from log_lake.agents.work import encoded

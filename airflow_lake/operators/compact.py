@@ -29,10 +29,9 @@ class LakeCompactOperator(LakeOperator):
         self.on_spark = given.fixed_flag(on_spark, "on_spark", who=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out; depth, objects
-        and size before and after (depth_before, ...); if the pool is published, `published` (the version) and
-        `publication`.
-        """
+        """Returns what was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out; depth,
+        objects and size before and after (depth_before, ...); if the pool is published, `published` (the
+        version) and `publication`."""
         from log_lake.agents.compact.report import plan_lines, pool_line
         from log_lake.agents.compact.run import compact_pool, finished, log_job, plan_pool
         from log_lake.agents.work import encoded

@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 
 class LakeDeleteOperator(LakeOperator):
-    """Deletes the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete`
-    does.
+    """Deletes the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete` does.
 
-    At least one of the three must be given; `everything=True` deletes all records of the pool.  In a run that
-    was not started by a schedule, a backfill or an asset, bounds of the run's interval are refused unless
-    `by_hand=True`.
+    At least one of `low`, `high` and `where` must be given; `everything=True` deletes all records of the pool.
+    In a run that was not started by a schedule, a backfill or an asset, bounds of the run's interval are
+    refused unless `by_hand=True`.
     """
 
     works_in_transaction: ClassVar[bool] = True
@@ -60,13 +59,13 @@ class LakeDeleteOperator(LakeOperator):
         self.token = token
 
     def take(self) -> None:
-        """Also reads the reason."""
+        """Reads the rendered parameters, also the reason of the delete."""
         super().take()
         self.reason = given.text_or_empty(self.reason, "reason", task=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: version (None if there was nothing to delete), transaction_id, covers, and the `records` that
-        it deleted (a bound unless `is_exact`)."""
+        """Returns the result: version (None if there was nothing to delete), transaction_id, covers, and the
+        number of `records` that it deleted (an upper bound unless `is_exact`)."""
         from log_lake.texts.keytext import RangeText
 
         self.refuse_given_interval(context, by_hand=self.by_hand)

@@ -23,7 +23,7 @@ NEVER = "never"
 class LakeDoctorOperator(LakeOperator):
     """Logs what the doctor finds in these pools (none: all), and fails if the verdict is `fail_on` or worse.
 
-    `fail_on="never"`: the task is done whatever the verdict, and passes its result on.
+    `fail_on="never"`: the task succeeds whatever the verdict, and passes its result on.
     """
 
     template_fields: Sequence[str] = ("lake", "pools")
@@ -40,11 +40,11 @@ class LakeDoctorOperator(LakeOperator):
         self.pools = given.texts(self.pools, "pools", task=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """Returns nothing: it reads no records."""
+        """Returns no effect, because the task reads no records."""
         return []
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: verdict, well, attention and ill (numbers of pools), findings.
+        """Returns the result: verdict, well, attention and ill (numbers of pools), findings.
 
         Raises Incomplete for a verdict on which the task fails, and what `examine` raises.
         """

@@ -1,4 +1,5 @@
-"""Shared by the operators that read files: the files, the reading options, and the commit under one token."""
+"""What the operators that read files have in common: the files, the reading options, and the commit under one
+token."""
 
 from __future__ import annotations
 
@@ -87,8 +88,8 @@ class LakeFilesOperator(LakeOperator):
         self.alias = lake_alias(self.lake)
 
     def add_outlets(self, *, is_known: bool) -> None:
-        """Declares which events the task emits: those of its pool's asset if the pool `is_known` now,
-        otherwise of an alias.  In a transaction it emits none: its commit does."""
+        """Declares which events the task emits: those of its pool's asset if the pool `is_known` now, otherwise
+        those of an alias. In a transaction it emits none, because the transaction's commit does."""
         if self.transaction:
             return
         is_known = is_known and all(isinstance(one, str) for one in (self.pool_name, self.lake, self.branch))
@@ -109,7 +110,8 @@ class LakeFilesOperator(LakeOperator):
         return given.is_template((self.pool_name, self.lake, self.branch))
 
     def take(self) -> None:
-        """Also reads the files, their options, the token, and the partitions; a single text is a list of one."""
+        """Reads the rendered parameters, also the files, their options, the token, and the partitions; a single
+        text becomes a list of one."""
         super().take()
         task = self.task_id
         self.files = given.texts(self.files, "files", task=task)
@@ -119,8 +121,8 @@ class LakeFilesOperator(LakeOperator):
             check_partitions(self.partitions, task=task)
 
     def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:
-        """Like `files_there`.  If the files are gone, the result that an earlier try committed, if there is
-        one."""
+        """Returns the existing files, as `files_there` does.  If the files were moved away, returns the result
+        that an earlier try committed, if there is one."""
         from airflow.sdk.exceptions import AirflowSkipException
 
         from lake_core.errors import NotFound
@@ -142,10 +144,10 @@ class LakeFilesOperator(LakeOperator):
         allowed.check_files(self.files, task=self.task_id, places=places, environ=os.environ)
 
     def files_there(self, lake: Lake) -> list[SourceFile]:
-        """The existing files; empty if the DAG leaves the names out, or if files may be missing.
+        """Returns the existing files; empty if the DAG leaves the names out, or if files may be missing.
 
-        Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if there is no file and `missing` is
-        `skip`.
+        Raises NotFound, InvalidInput, Unavailable, and AirflowSkipException if there is no file and `missing`
+        is `skip`.
         """
         from airflow.sdk.exceptions import AirflowSkipException
 
@@ -177,7 +179,7 @@ class LakeFilesOperator(LakeOperator):
         return [by_uri[uri] for uri in sorted(by_uri)]
 
     def committed(self, lake: Lake, context: Context) -> LoadResult | None:
-        """The result that an earlier try committed under the task's token; None if there is none.
+        """Returns the result that an earlier try committed under the task's token; None if no try did.
 
         Used if no file exists: after a load the user may move the files away before the task is retried.
         """
@@ -190,7 +192,7 @@ class LakeFilesOperator(LakeOperator):
         return first if isinstance(first, LoadResult) else None
 
     def manner(self, context: Context) -> dict[str, Any]:
-        """How the files are read and committed, as arguments for `load` and `replace`."""
+        """Returns how the files are read and committed, as arguments for `load` and `replace`."""
         return {
             "format": self.format,
             "options": self.options,
@@ -223,7 +225,8 @@ class LakeFilesOperator(LakeOperator):
             events.add_partitions(list(partitions))
 
     def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
-        """The result of one load by Spark; `more` are further arguments of `load_files`."""
+        """Loads the files by Spark as one transaction, and returns the result; `more` are further arguments of
+        `load_files`."""
         from spark_apps.load import load_files
 
         size = sum(file.size for file in files)

@@ -16,9 +16,9 @@ class LakeLoadOperator(LakeFilesOperator):
     """Loads `files` into a pool.
 
     The load runs on Spark; with `on_spark=False` in the task itself, for small files.  If something was
-    committed, the task emits an event of the pool's asset (`lake_asset`); with `partitions`, one for each of
-    them.  The pool and the lake must not be templates then, because Airflow must know the asset when it parses
-    the file.
+    committed, the task emits an event of the pool's asset (`lake_asset`); with `partitions`, one event for each
+    of them.  With `partitions` the pool and the lake must not be templates, because Airflow must know the asset
+    when it parses the file.
     """
 
     def __init__(self, *, on_spark: bool = True, **kwargs: Any) -> None:

@@ -60,12 +60,13 @@ class LakeQueryOperator(LakeOperator):
         self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)
 
     def take(self) -> None:
-        """Reads the statement, which names the pools."""
+        """Reads the statement after its templates are rendered; it names the pools."""
         self.take_asked()
         self.sql = given.text(self.sql, "sql", task=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pools that the statement reads, as far as it can be parsed."""
+        """Returns the pools that the statement reads as planned effects, as far as the statement can be
+        parsed."""
         from log_lake.system_tables.statement import pools_read
 
         return [

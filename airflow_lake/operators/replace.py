@@ -79,7 +79,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         self.add_outlets(is_known=not self.has_template)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: version, transaction_id, records, objects, ..."""
+        """Returns the result: version, transaction_id, records, objects, ..."""
         from log_lake.texts.keytext import RangeText
 
         zone = zone_of(context.get("dag"))

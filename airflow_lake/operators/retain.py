@@ -21,11 +21,12 @@ class LakeRetainOperator(LakeOperator):
     agent = "retention"
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool, which loses old records."""
+        """Returns the pool as the planned effect; it loses old records."""
         return [self.effect(reads=True)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: version (None if it committed nothing), expired, records, orphans, vacuumed, freed, ..."""
+        """Returns the result: version (None if it committed nothing), expired, records, orphans, vacuumed, freed,
+        ..."""
         from log_lake.agents.retention.run import AGENT, RetentionWork
         from log_lake.agents.work import encoded
         from spark_apps.workers import on_spark

@@ -40,13 +40,13 @@ class LakeStatementOperator(LakeOperator):
         self.asked |= self.asked_token(token)
 
     def take(self) -> None:
-        """Reads the statement, which names the pool."""
+        """Reads the statement after its templates are rendered; it names the pool."""
         self.take_asked()
         self.sql = given.text(self.sql, "sql", task=self.task_id)
         self.message = given.text_or_empty(self.message, "message", task=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool that the statement changes, if it can be parsed."""
+        """Returns the pool that the statement changes as the planned effect, if the statement can be parsed."""
         from lake_core.errors import InvalidInput
         from log_lake.sql_writes.statement import parsed
 

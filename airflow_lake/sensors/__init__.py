@@ -1,1 +1,1 @@
-"""Sensors of the provider."""
+"""The sensors of the provider, which wait until a lake is in some state."""

@@ -66,7 +66,7 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
         self.lake = lake
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Whether all intervals are held; logs the first gaps otherwise."""
+        """Whether the branch holds all intervals; if not, logs the first gaps."""
         from lake_core.errors import Unavailable
         from log_lake.coverage.coverage import check_schedule, coverage_of
 

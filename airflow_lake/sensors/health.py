@@ -48,7 +48,7 @@ class LakeHealthSensor(KeepsTexts, BaseSensorOperator):
         self.until = check_verdict(until, "until", VERDICTS[:2], who=self.task_id)
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Whether the verdict is good enough; the result is that of LakeDoctorOperator."""
+        """Whether the verdict is good enough; the result is the same as that of LakeDoctorOperator."""
         from lake_core.errors import Unavailable
         from log_lake.doctor.examine import examine
 

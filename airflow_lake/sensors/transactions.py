@@ -67,8 +67,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         self._positions: dict[str, WatchPosition] = {}
 
     def execute(self, context: Context) -> Any:
-        """Reads the pools' current positions, and waits: in the triggerer, or in the worker if not
-        `deferrable`."""
+        """Reads the pools' current positions, and waits: in the triggerer if `deferrable`, otherwise in the
+        worker."""
         name, positions = self._name, self._positions = self._begun(context)
         if not self.deferrable:
             return super().execute(context)
@@ -167,8 +167,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event of the trigger.  If the task is cleared then, it starts from the newest version; if it
-        failed, it continues."""
+        """Returns the event of the trigger.  If the task is cleared after that, it starts from the newest version;
+        if it failed, it continues."""
         kept = context.get("task_state_store")
         if kept is not None and kept.get(BEGUN) is not None:
             kept.delete(BEGUN)

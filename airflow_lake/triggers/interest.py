@@ -20,7 +20,7 @@ from log_lake.lake.watch import News, WatchPosition
 
 @dataclass
 class Interest:
-    """The positions of the pools that a trigger waits for."""
+    """For which pools the triggers of a lake wait, and from which positions the next poll must begin."""
 
     positions: dict[str, WatchPosition] = field(default_factory=dict)
     _waiting: Counter[str] = field(default_factory=Counter)
@@ -44,20 +44,21 @@ class Interest:
                 self.positions.pop(pool, None)
 
     def advance(self, before: Mapping[str, WatchPosition], after: Mapping[str, WatchPosition]) -> None:
-        """Records that a poll went from `before` to `after`.  A pool that a trigger set back meanwhile keeps its
-        position."""
+        """Records that a poll went from the positions `before` to `after`.  A pool that a trigger set back
+        meanwhile keeps its position."""
         for pool, position in after.items():
             if self.positions.get(pool) == before.get(pool):
                 self.positions[pool] = position
 
 
 def leaves_gap(before: WatchPosition, first: News, seen: WatchPosition) -> bool:
-    """Whether entries lie between what a trigger has seen and the first news of a look from `before`."""
+    """Whether entries lie between what a trigger has seen (`seen`) and the first news of a poll that began at
+    `before`."""
     pool_id = first.position.pool_id
     return before.version_of(pool_id) > seen.version_of(pool_id)
 
 
 def is_new(news: News, seen: WatchPosition, *, branch: str, maintenance: bool) -> bool:
-    """Whether a trigger with that position, which waits for that branch, fires for it."""
+    """Whether a trigger that has seen the position `seen`, and waits for that branch, fires for the news."""
     later = news.position.pool_id != seen.pool_id or news.position.version > seen.version
     return later and news.branch in (branch, "") and (maintenance or news.changes_records)

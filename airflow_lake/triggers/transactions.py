@@ -70,7 +70,7 @@ class _Loop:
         self._watcher: Watcher | None = None
 
     def lake(self) -> Lake:
-        """The lake; called in a thread, by the holder of the turn."""
+        """Returns the lake; called in a thread, by the trigger whose turn it is to look."""
         if self._lake is None:
             self._lake = open_lake(self.name)
         return self._lake
@@ -165,7 +165,7 @@ class _Producer(SharedStreamProducer):
         self._pause = pause
 
     async def open_stream(self) -> AsyncIterator[tuple[_Look, _Look]]:
-        """Yields the looks, each twice: as the value, and as the argument for `advance`."""
+        """Yields each look twice: as the value, and as the argument for `advance`."""
         await _imported()
         async for look in _looks(_loop_of(self._lake, self._pause), self._pause):
             yield look, look
@@ -183,7 +183,7 @@ _LOOPS: dict[Hashable, _Loop] = {}
 
 
 def check_pause(pause: Any, *, who: str) -> None:
-    """Raises ValueError unless it is a number of seconds between two looks."""
+    """Raises ValueError unless `pause` is a number of seconds that may lie between two looks at the pools."""
     is_number = isinstance(pause, int | float) and not isinstance(pause, bool)
     if not (is_number and LEAST_PAUSE <= pause < math.inf):
         raise ValueError(f"{who}: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})")
@@ -245,7 +245,7 @@ class TransactionTrigger(BaseEventTrigger):
         self._alone: _Loop | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """The values of the trigger that Airflow stores."""
+        """Returns the class and the values of the trigger, as Airflow stores them."""
         return (
             "airflow_lake.triggers.transactions.TransactionTrigger",
             {
@@ -260,16 +260,17 @@ class TransactionTrigger(BaseEventTrigger):
         )
 
     def shared_stream_key(self) -> Hashable | None:
-        """The key by which triggers of one lake with the same pause share a loop."""
+        """Returns the key by which triggers of one lake with the same pause share a loop."""
         return _key(self.lake, self.pause)
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """The loop, which looks at all pools for which some trigger waits."""
+        """Returns the loop that looks at all pools for which some trigger waits."""
         return _Producer(kwargs["lake"], kwargs["pause"])
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[_Look]) -> AsyncIterator[TriggerEvent]:
-        """The events of this trigger: one for each of its pools in each look that found something new."""
+        """Yields the events of this trigger: one for each of its pools in each look that found something
+        new."""
         await _imported()
         from airflow_lake.triggers.interest import is_new, leaves_gap
 
@@ -295,7 +296,7 @@ class TransactionTrigger(BaseEventTrigger):
             loop.interest.remove(seen)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """The same events from a separate loop, if the triggerer shares none."""
+        """Yields the same events from a separate loop, if the triggerer shares none."""
         await _imported()
         self._alone = _Loop(lake_name(self.lake))
         stream = self.filter_shared_stream(_looks_kept(self._alone, self.pause))
@@ -357,7 +358,7 @@ class TransactionTrigger(BaseEventTrigger):
 
 
 def event_of_news(news: Sequence[News], *, lake: str, branch: str) -> dict[str, Any]:
-    """The event of new transactions of one pool, oldest first."""
+    """Returns the event that stands for new transactions of one pool, which are given oldest first."""
     newest = news[-1]
     return {
         "lake": lake,

@@ -70,12 +70,12 @@ may_erase = Depends(_starts_erasures)
 
 
 def build(lakes: Lakes | None = None) -> SameOrigin:
-    """The app that Airflow mounts; `lakes` are those that the environment names."""
+    """Returns the app that Airflow mounts; `lakes` are those that the environment names."""
     return SameOrigin(app_of(lakes or Lakes(view_lakes(os.environ), opener=open_lake)))
 
 
 def app_of(lakes: Lakes) -> LakeApp:
-    """The routes, without the guard against other origins."""
+    """Returns the routes of the pages, without the guard against other origins."""
     app = LakeApp(lakes, server="airflow", dependencies=[may_read])
 
     @app.exception_handler(HTTPException)

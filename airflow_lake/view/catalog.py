@@ -27,12 +27,12 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
 def build(lakes: Lakes | None = None) -> SameOrigin:
-    """The app that Airflow mounts; `lakes` are those that the environment names."""
+    """Returns the app that Airflow mounts; `lakes` are those that the environment names."""
     return SameOrigin(app_of(lakes or Lakes(view_lakes(os.environ), opener=open_lake)))
 
 
 def app_of(lakes: Lakes) -> FastAPI:
-    """One route for all paths, without the guard against other origins."""
+    """Returns one route for all paths of the catalog, without the guard against other origins."""
     answering = Answering(IcebergCatalog(lakes))
     app = FastAPI(
         title="Lake catalog",

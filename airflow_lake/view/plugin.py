@@ -22,7 +22,7 @@ App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
 class LazyApp:
-    """An app as ASGI, which `build` builds when the first request comes."""
+    """An app in ASGI's form that is built by `build` when the first request comes."""
 
     def __init__(self, build: Callable[[], App]) -> None:
         self._build = build
@@ -30,7 +30,7 @@ class LazyApp:
         self._building = threading.Lock()
 
     def built(self) -> App:
-        """The app, built at the first call; safe to call from several threads."""
+        """Returns the app, which the first call builds; safe to call from several threads."""
         with self._building:
             if self._app is None:
                 self._app = self._build()
@@ -54,7 +54,7 @@ def _catalog() -> App:
 
 
 class LakeView(AirflowPlugin):
-    """The plugin."""
+    """The plugin by which Airflow mounts the view and the catalog, and adds the entry in the menu."""
 
     name = "lake_view"
     fastapi_apps: ClassVar[list[Any]] = [
