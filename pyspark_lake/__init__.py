@@ -65,7 +65,8 @@ def read(
     to: str | None = None,
     **options: object,
 ) -> Any:
-    """A DataFrame of one revision of a pool: the rows of `spark.read.format("lake").load(pool)`, in no order.
+    """Returns one revision of a pool as a DataFrame: the rows of `spark.read.format("lake").load(pool)`, in no
+    order.
 
     The arguments are the options of the data source; `from_` stands for `from`.  `options` are the remaining
     ones: `tasks`, `onMissing`, `lease`, `leaseFor`, `caseSensitive`.  Raises `lake_core.errors.InvalidInput`,
@@ -93,7 +94,7 @@ def explain(
     to: str | None = None,
     **options: object,
 ) -> str:
-    """A text that says how `read` with the same arguments gets each part of the records, and why.
+    """Returns a text that says how `read` with the same arguments gets each part of the records, and why.
 
     Raises what `read` raises.
     """
@@ -130,7 +131,7 @@ def get(
     columns: str | Sequence[str] | None = None,
     **options: object,
 ) -> list[Row]:
-    """The records of one key, as rows in key order.  Python in the driver reads them; Spark runs no job.
+    """Returns the records of one key, as rows in key order.  Python in the driver reads them; Spark runs no job.
 
     `key` is a value, or a list of the first values of the key.  `options` are `onMissing` and `caseSensitive`.
     Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
@@ -165,11 +166,11 @@ def changes(
     columns: str | Sequence[str] | None = None,
     **options: object,
 ) -> Any:
-    """A DataFrame of the records that were inserted and deleted after the revision `since`, up to `until`.
+    """Returns a DataFrame of the records that were inserted and deleted after the revision `since`, up to `until`.
 
-    The default is from the beginning to the newest version at the time of the call.  Its columns are `_change`
+    Without both it has all changes up to the newest version at the time of the call.  Its columns are `_change`
     (insert, delete, delete_key), `_version`, `_seq`, `_where`, and those of the records
-    (`spark_apps.datasource.changes`). Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
+    (`spark_apps.datasource.changes`).  Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
     """
     from spark_apps.frames.changes import changes as frame_of
 

@@ -43,7 +43,7 @@ def run_agent(
 ) -> Totals:
     """Runs the agent and returns the totals; `also` are further arguments of `driver.find`.
 
-    Raises what `find` raises; if work failed, the first failure that may pass, otherwise Incomplete.
+    Raises what `find` raises.  If work failed, raises the first failure that may pass, otherwise Incomplete.
     """
     name = lake.store.uri
 
@@ -69,7 +69,8 @@ def run_agent(
 
 
 def parser() -> Parser:
-    """The parser: a command for each agent, with an option for each of its parameters."""
+    """Returns the parser of the command line: a command for each agent, with an option for each of its
+    parameters."""
     whole = Parser(prog="lake-agent", description="Run an agent once, without Airflow.")
     commands = whole.add_subparsers(dest="agent", required=True, metavar="AGENT")
     for name, agent in AGENTS.items():
@@ -102,7 +103,7 @@ def parser() -> Parser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command."""
+    """Runs an agent as the command line says, and returns the exit status."""
     args = parser().parse_args(argv)
     log_to_stderr("log_lake.agents", "spark_apps")
     try:

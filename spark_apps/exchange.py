@@ -1,4 +1,4 @@
-"""Spark tasks that give each other pieces (`log_lake.workers.Shuffle`), by a shuffle.
+"""Spark tasks that give each other pieces of sorted records (`log_lake.workers.Shuffle`), by a shuffle.
 
 Each row of the shuffle is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the
 task of its part, and Spark sorts the rows of a task by unit and number, which is their order of arrival.  So
@@ -73,10 +73,10 @@ def exchanged(
     divide: Divide,
     bounds: tuple[bytes, ...] | None,
 ) -> list[R]:
-    """Returns the results of an exchange in which the tasks of a frame produce the pieces.
+    """Runs an exchange in which the tasks of a frame produce the pieces, and returns the results of its parts.
 
-    Without `bounds` they produce uncut pieces, and `divide` chooses the bounds.  Raises the error of the first
-    unit that failed.
+    Without `bounds` the tasks produce uncut pieces, and `divide` chooses the bounds.  Raises the error of the
+    first unit that failed.
     """
     pieces = frame.mapInArrow(partial(_giving, store, give), ROW)
     if bounds is not None:
@@ -179,7 +179,7 @@ class _Rows:
         self._bytes = 0
 
     def add(self, unit: int, piece: SortedPiece) -> Iterator[pa.RecordBatch]:
-        """Adds a row; yields a batch if there are enough."""
+        """Adds a row for a piece; yields a batch if there are enough rows."""
         self._rows.append((unit, piece))
         self._bytes += len(piece.data)
         if self._bytes >= TOGETHER:

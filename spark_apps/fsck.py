@@ -34,7 +34,8 @@ quickly."""
 
 
 def on_workers(workers: Workers, *, data: bool) -> CheckObjects:
-    """A `CheckObjects` whose objects are read by these workers."""
+    """Returns a `CheckObjects` whose objects are read by these workers; `data`: whole, and not only the
+    footers."""
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
         references = [reference for batch in batches for reference in batch]  # of one table of references
@@ -50,7 +51,7 @@ def _check(config: PoolConfig, data: bool, worker: Worker, references: Sequence[
 
 
 def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = False) -> Iterator[Finding]:
-    """What is wrong with the lake, or the pools.  Raises NotFound, Corrupt, Unavailable."""
+    """Yields what is wrong with the lake, or with the named pools.  Raises NotFound, Corrupt, Unavailable."""
     check = on_workers(workers_of(spark, lake.context), data=data)
     return Fsck(lake.context, list(pools), data=data, check_objects=check).run()
 

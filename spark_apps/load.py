@@ -11,5 +11,5 @@ from spark_apps.workers import workers_of
 
 
 def load_files(spark: Any, lake: Lake, **how: Any) -> LoadResult:
-    """Like `log_lake.agents.load_files.load_files`, by the tasks of a session."""
+    """Loads files as `log_lake.agents.load_files.load_files` does, by the tasks of a Spark session."""
     return loading.load_files(workers_of(spark, lake.context), lake, **how)

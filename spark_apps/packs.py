@@ -17,7 +17,8 @@ from spark_apps.workers import on_spark
 
 
 def carry_out(agent: str, all_work: Sequence[Any], *, open_spark: OpenSpark, **how: Any) -> Outcome:
-    """Like `driver.carry_out`, with all work in one session; if the server goes away, the work ends."""
+    """Does an agent's work as `driver.carry_out` does, with one Spark session for all of it.  If the session's
+    server goes away, the work ends."""
     outcome = Outcome()
     try:
         with one_session(open_spark) as spark:

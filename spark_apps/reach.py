@@ -16,7 +16,7 @@ ANSWER_SECONDS = 10.0
 
 
 def address(url: str) -> str:
-    """The URL without its parameters, which may contain a password, so that it may be shown."""
+    """Returns the URL without its parameters, which may contain a password, so that it may be shown."""
     return url.partition(";")[0].rstrip("/")
 
 

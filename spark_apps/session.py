@@ -69,8 +69,8 @@ def spark_session(
     accept only settings that Spark lets a session change.  `size` is ignored: other openers of the type
     `OpenSpark` decide by it.
 
-    Raises Unavailable if no Spark answers at the address, or no longer does; InvalidInput for an invalid
-    address, for a setting that Spark refuses, or if PySpark is not installed.
+    Raises Unavailable if no Spark answers at the address, or no longer does.  Raises InvalidInput for an
+    invalid address, for a setting that Spark refuses, or if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # it has its own master, whatever the variables say
@@ -164,7 +164,7 @@ def _set_back(session: Any, before: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def one_session(open_spark: OpenSpark) -> Iterator[OpenSpark]:
-    """An opener that opens one session at its first call, returns it to all later calls, and closes it with
+    """Gives an opener that opens one session at its first call, returns it to all later calls, and closes it with
     the block."""
     sessions: list[Any] = []
     with ExitStack() as until:
@@ -184,7 +184,8 @@ def one_session(open_spark: OpenSpark) -> Iterator[OpenSpark]:
 
 @contextmanager
 def session_when_needed(name: str, *, open_spark: OpenSpark = spark_session) -> Iterator[Callable[[], Any]]:
-    """A function that opens a session at its first call; it is closed at the end of the block."""
+    """Gives a function that opens a session at its first call; the session is closed at the end of the
+    block."""
     with one_session(open_spark) as shared:
 
         def session() -> Any:

@@ -36,8 +36,8 @@ BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObjec
 
 
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
-    """Returns the values of the units, in order.  `answer` is sent to the workers, so it must hold plain values
-    only.
+    """Returns what `answer` returns for each unit, in order.  `answer` is sent to the workers, so it must hold
+    plain values only.
 
     Raises the error of the first unit that had one.
     """
@@ -58,7 +58,8 @@ def _gathered(answers: Any) -> list[Pair]:
 
 @contextmanager
 def passing_errors() -> Iterator[None]:
-    """On the driver: raises the Unavailable of a task that Spark gave up, instead of Spark's own error."""
+    """Returns a context for the driver.  If Spark gave up a task because of Unavailable, it raises that error
+    instead of Spark's own."""
     try:
         yield
     except Exception as error:
@@ -90,7 +91,7 @@ def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
 
 
 def gather_frame(frame: Any, answer: AnswerOfBatches) -> list[Pair]:
-    """Returns the values for the partitions of a data frame, in order.
+    """Returns what `answer` returns for each partition of a data frame, in order.
 
     `answer` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of
     the first partition that had one.
@@ -121,23 +122,24 @@ def _task_of_batches(
 
 
 def packed(written: WrittenObject) -> Pair:
-    """A task's result, in the form in which it is sent to the driver."""
+    """Returns a task's result in the form in which it is sent to the driver."""
     return msgspec.msgpack.encode(
         (written.action, dict(written.misfits))
     ), written.schema.serialize().to_pybytes()
 
 
 def unpacked(pair: Pair) -> WrittenObject:
-    """A task's result, decoded on the driver."""
+    """Returns a task's result as the driver decodes it."""
     action, schema = pair
     added, misfits = MSGPACK.of(tuple[AddObject, dict[str, int | None]]).decode(action)
     return WrittenObject(added, pa.ipc.read_schema(pa.py_buffer(schema)), misfits)
 
 
 def parallelism(spark: Any) -> int:
-    """The number of cores of the session.
+    """Returns the number of cores of the session.
 
-    Spark Connect does not report it, so there it is the number of partitions into which Spark cuts a range.
+    Spark Connect does not report it; there the result is the number of partitions into which Spark cuts a
+    range.
     """
     if isinstance(spark, InTask):
         return spark.parallelism

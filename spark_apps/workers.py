@@ -38,15 +38,15 @@ not wait for a large one."""
 
 
 def workers_of(spark: Any, context: Context) -> Workers:
-    """The workers of a session, or of what an opener returned in its place."""
+    """Returns the workers of a session, or of what an opener returned in place of a session."""
     return Here.of(context) if isinstance(spark, InTask) else OnSpark(lambda: spark, context)
 
 
 @dataclass(frozen=True)
 class OnSpark:
-    """Tasks of a session, which `session` opens when it is first needed.
+    """Workers that are tasks of a session, which `session` opens when it is first needed.
 
-    `always`: run even a few units in tasks; for tests.
+    `always`: even a few units run in tasks; for tests.
     """
 
     session: Callable[[], Any]
@@ -56,13 +56,13 @@ class OnSpark:
 
     @property
     def size(self) -> int:
-        """Cores of the session."""
+        """The number of cores of the session."""
         return parallelism(self.session())
 
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """Like `Workers.map`."""
+        """Runs units in Spark tasks, and returns their results in order, as `Workers.map` says."""
         if not units:
             return []
         if len(units) <= alone and not self.always:
@@ -86,7 +86,7 @@ class OnSpark:
         divide: Divide,
         bounds: tuple[bytes, ...] | None,
     ) -> list[R]:
-        """Like `log_lake.workers.exchange`."""
+        """Runs work in two steps in Spark tasks, as `log_lake.workers.exchange` says."""
         spark = self.session() if units else InTask()
         if isinstance(spark, InTask):
             return exchange(Here.of(self.context), work, units, divide=divide, bounds=bounds)

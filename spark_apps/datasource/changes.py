@@ -69,7 +69,7 @@ Explain = Callable[[ObjectMissing], LakeError]
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """The pool, its `kind`, and the schema of the records in its changes."""
+    """The pool whose changes are read: its `kind`, and the schema of the records in its changes."""
 
     store: str
     pool_id: str
@@ -80,7 +80,8 @@ class ChangeSource:
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """Records that an object added in a range; the tombstones `own` hide some of them from the beginning."""
+    """The records that an object added in a range; the tombstones `own` hide some of them from the
+    beginning."""
 
     version: int
     seq: int
@@ -91,7 +92,7 @@ class ObjectChange:
 
 @dataclass(frozen=True)
 class RangeDelete:
-    """A delete, as a condition; None means that it deletes all records."""
+    """A delete, as a condition on the records; None means that it deletes all records."""
 
     version: int
     seq: int
@@ -153,7 +154,7 @@ def _where(mark: AddTombstone | PutTombstone, key: PoolKey) -> str | None:
 def read_changes(
     partition: ChangesPartition, schema: T.StructType, explain: Explain
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one task, in order."""
+    """Yields the rows of one task, in order."""
     target = arrow_schema(schema)
     for change in partition.changes:
         if isinstance(change, RangeDelete):
@@ -217,7 +218,7 @@ def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:
 
 
 def inserts_of_state(records: pa.Table, version: int) -> pa.Table:
-    """The records of the state at a version, as inserts."""
+    """Returns the records of the state at a version as inserts."""
     return _of_change(records, INSERT, version, sequence(version + 1) - 1)
 
 

@@ -28,7 +28,7 @@ class ChangesReader(DataSourceReader):
         self._since, self._until = part_of_history(pool, options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The tasks, in the order of the changes."""
+        """Returns the tasks of the read, in the order of the changes."""
         begin, end = (
             {"pool": self._pool_id, "since": self._since, "version": version}
             for version in (self._since, self._until)
@@ -36,7 +36,7 @@ class ChangesReader(DataSourceReader):
         return self._stream().partitions(begin, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The changes of one task, in order."""
+        """Yields the changes of one task, in order."""
         return self._stream().read(partition)
 
     def _stream(self) -> LakeStreamReader:
@@ -44,7 +44,7 @@ class ChangesReader(DataSourceReader):
 
 
 def part_of_history(pool: Pool, options: opts.Options) -> tuple[int, int]:
-    """The versions after which, and up to which, the options ask for changes.
+    """Returns the versions after which, and up to which, the options ask for changes.
 
     Each option may name any revision; 0 is the beginning.  Raises NotFound, InvalidInput.
     """

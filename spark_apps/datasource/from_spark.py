@@ -82,12 +82,13 @@ def _holds(kind: T.DataType, target: type[T.DataType]) -> bool:
 
 
 def stored_schema(schema: T.StructType) -> pa.Schema:
-    """The schema of a data frame's records after `from_spark`."""
+    """Returns the schema that a data frame's records have after `from_spark`."""
     return from_spark(pa.RecordBatch.from_pylist([], arrow_schema(schema))).schema
 
 
 def from_spark(batch: pa.RecordBatch) -> pa.Table:
-    """A batch from Spark, with variants as JSON.  Raises InvalidInput for a value that the lake cannot hold."""
+    """Returns a batch from Spark as a table, with variants as JSON.  Raises InvalidInput for a value that the lake
+    cannot hold."""
     received = [
         _received(array, field, (field.name,))
         for array, field in zip(batch.columns, batch.schema, strict=True)

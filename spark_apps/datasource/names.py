@@ -18,7 +18,8 @@ from spark_apps.datasource.types import spark_schema
 
 
 def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> None:
-    """Raises InvalidInput if two columns, or two fields of a record, have equal names or differ in case only."""
+    """Raises InvalidInput if two columns, or two fields of a record, have equal names, or names that differ in
+    case only."""
     for path, names in _records(schema, ()):
         by_folded: dict[str, str] = {}
         for name in names:
@@ -39,7 +40,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
 def check_known(
     names: Iterable[str], pool_names: Sequence[str], options: opts.Options, *, pool_name: str
 ) -> None:
-    """Raises InvalidInput for a name that the pool has in another case only."""
+    """Raises InvalidInput for a name that differs from a name of the pool in case only."""
     if _is_case_sensitive(options):
         return
     for name, other in _in_another_case(names, pool_names):
@@ -52,7 +53,7 @@ def check_known(
 def check_known_inside(
     schema: T.StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
 ) -> None:
-    """Like `check_known`, for fields of records inside the columns."""
+    """Checks fields of records inside the columns, as `check_known` checks the columns."""
     if _is_case_sensitive(options):
         return
     inside = [field for field in pool_schema if pa.types.is_nested(field.type) and field.name in schema.names]

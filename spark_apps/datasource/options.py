@@ -73,7 +73,7 @@ WRITE_STREAM = (
 
 
 def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> None:
-    """Raises InvalidInput for an option that `what` does not have."""
+    """Raises InvalidInput for an option that `what` (a read, a stream, a write) does not have."""
     allowed = {"lake", "path", "casesensitive", *(name.lower() for name in accepted)}
     has_metadata = "meta.NAME" in accepted
     unknown = sorted(
@@ -111,13 +111,13 @@ def check_not_bulk(options: Options) -> None:
 
 
 def open_lake(options: Options) -> Lake:
-    """The lake that the options name; raises what `Lake.open` raises."""
+    """Opens the lake that the options name.  Raises what `Lake.open` raises."""
     metadata = {name[len(META) :]: value for name, value in options.items() if name.startswith(META)}
     return Lake.open(options.get("lake") or os.environ.get("LAKE", ""), metadata=metadata)
 
 
 def table_name(options: Options) -> str:
-    """The name that was passed to `load`, `save` or `start`.  Raises InvalidInput."""
+    """Returns the name that was passed to `load`, `save` or `start`.  Raises InvalidInput."""
     path = options.get("path", "")
     if "paths" in options:
         raise InvalidInput(f"load({options['paths']}): a read is of one pool; load each, then union them")
@@ -130,17 +130,19 @@ def table_name(options: Options) -> str:
 
 
 def names_system_table(options: Options) -> bool:
-    """Whether the name is that of one of the lake's own tables."""
+    """Whether the name in the options is that of one of the lake's own tables."""
     return is_system_table(table_name(options))
 
 
 def shape(options: Options) -> str:
-    """The shape in which records are read, as in `by_type.records_of`; "" means the pool's own fields."""
+    """Returns the shape in which records are read, as in `by_type.records_of`; "" means the pool's own
+    fields."""
     return pool_and_shape(table_name(options))[1]
 
 
 def selected(schema: pa.Schema, options: Options) -> pa.Schema:
-    """The columns that the option chooses, by default all; raises InvalidInput for an unknown one."""
+    """Returns the columns that the option chooses, by default all.  Raises InvalidInput for an unknown
+    column."""
     names = columns(options) or schema.names
     unknown = [name for name in names if name not in schema.names]
     if unknown:
@@ -158,7 +160,8 @@ def open_view(options: Options, *, pool_id: str = "") -> View:
 
 
 def leased_view(options: Options, *, pool_id: str = "") -> View:
-    """Like `open_view`; with the option `lease`, a lease holds its objects for `leaseFor`."""
+    """Returns the pool at a revision, as `open_view` does; with the option `lease`, a lease keeps its objects for
+    `leaseFor`."""
     pool, view = _pool_and_view(options, pool_id)
     if flag(options, "lease"):
         text = options.get("leasefor", LEASE_FOR)
@@ -173,12 +176,12 @@ def leased_view(options: Options, *, pool_id: str = "") -> View:
 
 
 def pool_name(options: Options) -> str:
-    """The pool or sub-pool that is read, without a revision and a shape."""
+    """Returns the name of the pool or sub-pool that is read, without a revision and a shape."""
     return pool_and_shape(table_name(options))[0].partition("@")[0]
 
 
 def pinned(options: Options, version: int) -> dict[str, str]:
-    """The same options for the pool at this version, whatever revision they name."""
+    """Returns the same options for the pool at this version, whatever revision they name."""
     return {**options, "path": pool_name(options), "at": str(version)}
 
 
@@ -193,8 +196,8 @@ def _pool_and_view(options: Options, pool_id: str) -> tuple[Pool, View]:
 
 
 def open_pool(options: Options, *, what: str, pool_id: str = "") -> Pool:
-    """The pool of a stream or a write.  Raises InvalidInput if the name has a revision, or is one of the lake's
-    own tables.
+    """Returns the pool of a stream or a write.  Raises InvalidInput if the name has a revision, or is one of the
+    lake's own tables.
 
     `pool_id` is as for `open_view`.
     """
@@ -246,24 +249,24 @@ def _writer(pool: Pool) -> tuple[object, ...]:
 
 
 def branch_name(options: Options) -> str:
-    """The branch of a stream or a write."""
+    """Returns the name of the branch of a stream or a write."""
     return options.get("branch") or MAIN
 
 
 def open_branch(options: Options) -> Branch:
-    """The branch to which a write goes.  Raises NotFound, InvalidInput."""
+    """Returns the branch to which a write goes.  Raises NotFound, InvalidInput."""
     return open_pool(options, what="write to").branch(branch_name(options))
 
 
 def columns(options: Options) -> list[str] | None:
-    """The columns that the option chooses; None without the option.  Raises InvalidInput if one is named
+    """Returns the columns that the option chooses; None without the option.  Raises InvalidInput if one is named
     twice."""
     text = options.get("columns")
     return None if text is None else names_of(text, option="columns")
 
 
 def flag(options: Options, name: str) -> bool:
-    """Whether the option is true.  Raises InvalidInput unless it is true or false."""
+    """Whether the option is set to true.  Raises InvalidInput for a text other than true and false."""
     text = options.get(name.lower(), "false").lower()
     if text not in ("true", "false"):
         raise InvalidInput(f"{name}={text}: use true or false")
@@ -271,7 +274,7 @@ def flag(options: Options, name: str) -> bool:
 
 
 def count(options: Options, name: str) -> int | None:
-    """A whole number of at least 1; None without the option.  Raises InvalidInput."""
+    """Returns the option as a whole number of at least 1; None without the option.  Raises InvalidInput."""
     text = options.get(name.lower())
     if text is not None and not (text.isascii() and text.isdigit() and int(text)):
         raise InvalidInput(f"{name}={text}: use a whole number of at least 1")

@@ -22,9 +22,9 @@ from log_lake.lake.view import View
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Key ranges of one revision, in key order; `references`: read only these, None: all.
+    """Key ranges of one revision, in key order.  `references`: read only these references; None: all.
 
-    `now` is in seconds since 1970.
+    `now`, in seconds since 1970, is the time from which ages count.
     """
 
     pool: str
@@ -38,7 +38,8 @@ class Part(msgspec.Struct, frozen=True):
     def of(
         cls, view: View, key_ranges: Iterable[KeyRange], references: Iterable[Reference] | None = None
     ) -> Part:
-        """A part of the view's revision."""
+        """Returns these key ranges of the view's revision as a part; with `references`, only these references of
+        it."""
         only = None if references is None else tuple((r.object, r.low) for r in references)
         return cls(view.config.id, view.version, view.branch, view.now, tuple(key_ranges), only)
 
@@ -56,7 +57,7 @@ _DECODER = msgspec.json.Decoder(Part)
 
 
 def decode(text: str) -> Part:
-    """The part from the option's text.  Raises InvalidInput."""
+    """Returns the part that the option's text describes.  Raises InvalidInput."""
     try:
         return _DECODER.decode(text)
     except msgspec.DecodeError as error:

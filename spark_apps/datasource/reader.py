@@ -85,7 +85,7 @@ class LakeReader(DataSourceReader):
         return self._part.pin(opts.open_view(self._pinned, pool_id=self._part.pool))
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The key ranges of each task, of about equal weight, in key order."""
+        """Returns the key ranges of each task, of about equal weight, in key order."""
         if not self._key_ranges:
             return [KeyPartition(())]
         whole = KeyRange(self._key_ranges[0].low, self._key_ranges[-1].high)
@@ -96,7 +96,7 @@ class LakeReader(DataSourceReader):
         return [KeyPartition(key_ranges) for key_ranges in inside if key_ranges]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one task, in key order."""
+        """Yields the records of one task, in key order."""
         assert isinstance(partition, KeyPartition)
         view = self._view() if partition.key_ranges else None
         for key_range in partition.key_ranges:
@@ -109,7 +109,7 @@ class LakeReader(DataSourceReader):
 def check_columns(
     schema: StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
 ) -> None:
-    """Raises InvalidInput if a read cannot produce the columns of `schema`, the pool's or a user's."""
+    """Raises InvalidInput if a read cannot produce the columns of `schema`, which is the pool's or a user's."""
     check_apart(schema, options, what=f"pool {pool_name!r}")
     check_known(schema.names, pool_schema.names, options, pool_name=pool_name)
     check_known_inside(schema, pool_schema, options, pool_name=pool_name)
@@ -119,8 +119,8 @@ def check_columns(
 def split_tasks(
     view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
 ) -> list[KeyRange]:
-    """Returns the key ranges for about so many tasks, or for fewer if there are few bytes; cut at split points
-    first."""
+    """Returns the key ranges for about `tasks` tasks, or for fewer if there are few bytes; it cuts at split points
+    first. `only`: counts only the bytes of these references."""
     names = None if only is None else frozenset(only)
     references = among(view.references_in(key_range), names)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
@@ -141,9 +141,10 @@ def read_range(
     only: Sequence[Identity] | None = None,
     records: Records | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The view's records of a range, in Spark's types; a column that no record has is null.
+    """Yields the view's records of a range, in Spark's types; a column that no record has is null.
 
-    `only`: only from these references; None: from all.  `records`: their shape; None: the united fields.
+    `only`: reads only these references; None: all.  `records`: the shape of the records; None: the united
+    fields.
     """
     target = arrow_schema(schema)
     shown = records or United(view.schema)

@@ -27,7 +27,7 @@ from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
 
 
 class LakeDataSource(DataSource):
-    """A pool, or one of the lake's own tables.
+    """A pool, or one of the lake's own tables, as Spark's data source.
 
     A user's schema (`.schema("a int, b string")`) chooses columns and their types; a column that no record has
     is null.  If the user gives a schema, Spark does not call `schema`; by this a stream knows that the user
@@ -42,7 +42,7 @@ class LakeDataSource(DataSource):
         return "lake"
 
     def schema(self) -> StructType:
-        """The wanted columns, in Spark's types."""
+        """Returns the wanted columns, in Spark's types."""
         if opts.names_system_table(self.options):
             return system_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM, *opts.CHANGES), what="a read")
@@ -67,7 +67,7 @@ class LakeDataSource(DataSource):
         return pool.name, schema_of_changes(self.options, pool, after=after, until=until)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of the columns of `schema`."""
+        """Returns a reader of the columns of `schema`."""
         options = dict(self.options)
         if opts.names_system_table(options):
             return SystemTableReader(options, schema)
@@ -76,13 +76,13 @@ class LakeDataSource(DataSource):
         return LakeReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """A reader of new transactions, with the columns of `schema`."""
+        """Returns a reader of new transactions, with the columns of `schema`."""
         return LakeStreamReader(dict(self.options), schema, told=self._told)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer of one transaction."""
+        """Returns a writer that commits one transaction."""
         return LakeWriter(dict(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """A writer of a transaction for each micro-batch."""
+        """Returns a writer that commits a transaction for each micro-batch."""
         return LakeStreamWriter(dict(self.options), schema, overwrite=overwrite)

@@ -91,7 +91,7 @@ class StreamColumns:
     told: pa.Schema | None
 
     def of_batch(self, view: View, schemas: Sequence[pa.Schema]) -> pa.Schema:
-        """The schema in which records with these schemas are read; `view` is the newest state.
+        """Returns the schema in which records with these schemas are read; `view` is the newest state.
 
         Raises InvalidInput if the columns now differ from those that Spark knows, or if records do not fit a
         user's schema.
@@ -150,7 +150,7 @@ def _in_spark(field: pa.Field) -> str:
 
 
 def fitted(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in the schema of a batch: by field name; null for fields that they lack.
+    """Returns the records in the schema of a batch: by field name; null for fields that they lack.
 
     `what` names the object for messages.  Raises Corrupt.
     """

@@ -75,7 +75,8 @@ Offset = dict[str, Any]
 
 @dataclass
 class StatePartition(InputPartition):
-    """A key range of the state at `version`, which replaces purged transactions, to be read in `schema`.
+    """A key range that one task reads from the state at `version`, which replaces purged transactions; `schema` is
+    the schema of the records read.
 
     `now` is the time from which ages count, in seconds since 1970; all tasks of a batch share it.
     """
@@ -90,9 +91,9 @@ class StatePartition(InputPartition):
 
 @dataclass
 class ObjectsPartition(InputPartition):
-    """A run of objects that transactions added, to be read in `schema`.
+    """Objects that transactions added, in order, which one task reads; `schema` is the schema of the records read.
 
-    `refuses_markers`: there may be delete markers among them, and the stream has no column to show them.
+    `refuses_markers`: there may be delete markers among the records, and the stream has no column to show them.
     """
 
     store: str
@@ -104,7 +105,7 @@ class ObjectsPartition(InputPartition):
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches in one process that lives as long as the query; `read` is all that tasks call."""
+    """Plans the batches of a stream, in one process that lives as long as the query; tasks call only `read`."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- offsets
 
     def initialOffset(self) -> Offset:
-        """The first offset of a stream without a checkpoint; every call returns the same."""
+        """Returns the first offset of a stream without a checkpoint; every call returns the same."""
         return self._initial
 
     @cached_property
@@ -168,7 +169,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return first - 1
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The number of transactions in the option.  Spark counts files; here an entry counts as one."""
+        """Returns how many transactions a batch may have, as the option says.  Spark counts files; here an entry
+        counts as one."""
         return ReadMaxFiles(self._most)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -176,7 +178,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next batch; `start` if there is nothing new."""
+        """Returns the offset at the end of the next batch; `start` if there is nothing new."""
         at = self._number(start)
         newest = self._feed.newest()
         if at > newest:
@@ -202,12 +204,12 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._lease.move(version)
 
     def stop(self) -> None:
-        """Called when the query ends."""
+        """Ends the lease of the stream, if it has one; Spark calls this when the query ends."""
         if self._lease is not None:
             self._lease.__exit__(None, None, None)
 
     def reportLatestOffset(self) -> Offset | None:
-        """The newest entry that was seen, for the query's status."""
+        """Returns the offset of the newest entry that was seen, for the query's status."""
         return self._seen
 
     def _offset(self, version: int, *, since: int) -> Offset:
@@ -232,7 +234,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._pool.feed(opts.branch_name(self._options))
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """The tasks of a batch, in order."""
+        """Returns the tasks of a batch, in order."""
         after, until = self._number(start), self._number(end)
         if start["since"] != end["since"]:  # the first batch, planned before the query was started again
             after = end["since"]
@@ -286,7 +288,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- reading
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one task, in order."""
+        """Yields the records of one task, in order."""
         if isinstance(partition, StatePartition):
             options = {**self._options, "lake": partition.lake}
             pool = opts.open_pool(options, what="stream of", pool_id=partition.pool_id)

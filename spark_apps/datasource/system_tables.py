@@ -24,19 +24,19 @@ ROWS_PER_TASK = 262_144
 
 @dataclass
 class RowsPartition(InputPartition):
-    """Rows of a table, as an Arrow stream."""
+    """Some rows of one of the lake's own tables, which one task gets as an Arrow stream."""
 
     data: bytes
 
 
 def system_table_schema(options: opts.Options) -> StructType:
-    """The columns asked for, in Spark's types; raises NotFound, InvalidInput."""
+    """Returns the columns that the options ask for, in Spark's types.  Raises NotFound, InvalidInput."""
     opts.check_names(options, opts.SYSTEM_TABLE, what="a read of one of the lake's own tables")
     return spark_schema(opts.selected(system_schema(opts.table_name(options)), options))
 
 
 class SystemTableReader(DataSourceReader):
-    """Reads the table while planning, and gives it to the tasks."""
+    """Reads one of the lake's own tables while the read is planned, and gives its rows to the tasks."""
 
     def __init__(
         self, options: opts.Options, schema: StructType, *, rows_per_task: int = ROWS_PER_TASK
@@ -49,13 +49,13 @@ class SystemTableReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The rows, in their order."""
+        """Returns the rows of the table, in their order, divided among the tasks."""
         table = system_table(opts.open_lake(self._options), self._name)
         firsts = range(0, max(1, table.num_rows), self._rows)
         return [RowsPartition(_encoded(table.slice(first, self._rows))) for first in firsts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Yields the rows of one task."""
         assert isinstance(partition, RowsPartition)
         with pa.ipc.open_stream(partition.data) as rows:
             yield from to_batches(rows.read_all(), arrow_schema(self._schema))

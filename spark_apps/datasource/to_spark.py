@@ -30,7 +30,7 @@ class _Refused(ValueError):
 
 
 def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
-    """Records as batches in Spark's Arrow schema `target`: by field name, missing ones null.
+    """Returns records as batches in Spark's Arrow schema `target`: by field name, null for fields that they lack.
 
     Raises InvalidInput if a user's schema asks for a type that cannot hold the values.
     """

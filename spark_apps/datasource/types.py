@@ -25,12 +25,13 @@ VARIANT = pa.struct(
 
 
 def spark_schema(schema: pa.Schema) -> T.StructType:
-    """The schema in Spark's types.  Raises InvalidInput for a type that Spark does not have."""
+    """Returns the schema in Spark's types.  Raises InvalidInput for a type that Spark does not have."""
     return T.StructType([T.StructField(f.name, _spark_type(f), True) for f in schema])
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
-    """The Arrow form in which Spark exchanges records of the schema.  Raises InvalidInput if there is none."""
+    """Returns the Arrow form in which Spark exchanges records of the schema.  Raises InvalidInput if there is
+    none."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     for field in schema:

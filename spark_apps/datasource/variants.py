@@ -25,15 +25,15 @@ _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 
 @lru_cache(maxsize=65_536)
 def variant_of(text: str) -> dict[str, bytes]:
-    """The parts of a variant with the value of this typed JSON.  Raises PySparkValueError if it exceeds 16
-    MiB."""
+    """Returns the parts of a variant (value and metadata) that holds the value of this typed JSON.  Raises
+    PySparkValueError if it exceeds 16 MiB."""
     value, metadata = _Builder().build(text)
     return {"value": value, "metadata": metadata}
 
 
 @lru_cache(maxsize=65_536)
 def text_of_variant(value: bytes, metadata: bytes) -> str | None:
-    """The typed JSON of a variant; None for null, which is no value in the lake.
+    """Returns the typed JSON of a variant; None for null, which is no value in the lake.
 
     Raises ValueError for a time that the lake cannot hold, and for a damaged variant.
     """

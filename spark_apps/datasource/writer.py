@@ -71,10 +71,10 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class WriteWork:
-    """Everything that a task needs, as plain values that Spark can send to any worker.
+    """Everything that a task of a write needs, as plain values that Spark can send to any worker.
 
     `replaces`: what the records replace, None if they are added.  `keyed`: every record without the key is
-    refused.  Otherwise such a record goes to the sub-pool `$nokey`, if another record has the key (the setting
+    refused. Otherwise such a record goes to the sub-pool `$nokey`, if another record has the key (the setting
     `nokey`).
     """
 
@@ -89,9 +89,10 @@ class WriteWork:
 
 @dataclass
 class WrittenPartition(WriterCommitMessage):
-    """The result of one task: objects in their order of arrival, or the error, in its serialized form.
+    """The result of one task of a write: objects in their order of arrival, or the error, in its serialized form.
 
-    `query` is the id of the stream's query, "" for a batch; `counted` the number of records of a repeated write.
+    `query` is the id of the stream's query, "" for a batch; `counted` is the number of records of a repeated
+    write.
     """
 
     partition: int
@@ -107,7 +108,8 @@ class WrittenPartition(WriterCommitMessage):
 def begin(
     options: opts.Options, schema: StructType, *, accepted: tuple[str, ...], overwrite: bool
 ) -> tuple[Branch, WriteWork | LoadResult]:
-    """The branch, and the work that tasks share, or the result of the write that used the token first.
+    """Begins a write.  Returns its branch, and the work that tasks share; if the token was used before, returns
+    the first result in place of the work.
 
     Raises InvalidInput for an impossible write, before anything is written.
     """
@@ -144,8 +146,7 @@ def _begun(
 def built(
     work: WriteWork, batches: Iterable[pa.RecordBatch], *, first_ordinal: int = 0
 ) -> list[WrittenObject]:
-    """Called in a task: sorts and writes these records, and returns the objects.  Raises InvalidInput,
-    Unavailable."""
+    """Sorts and writes these records in a task, and returns the objects.  Raises InvalidInput, Unavailable."""
     store, new_id = guarded(open_store(work.store)), IdSource().new
     building = builder(ObjectBuilder, store, work.config, work.job, new_id, first_ordinal=first_ordinal)
     with building:
@@ -169,7 +170,8 @@ def blocks_of(work: WriteWork, batches: Iterable[pa.RecordBatch]) -> Iterator[Bl
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
-    """Called in a task of Spark's writer: the result of `built`, or its error."""
+    """Writes the records of a partition in a task of Spark's writer, and returns the result of `built`, or its
+    error."""
     context = TaskContext.get()
     assert context is not None  # only tasks build
     done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
@@ -194,9 +196,9 @@ def commit_tasks(
     token: str | None = None,
     replaces: PendingReplace | None = None,
 ) -> LoadResult:
-    """Called on the driver: commits the objects of the tasks, under `token` unless it is None.
+    """Commits on the driver the objects of the tasks, under `token` unless it is None.
 
-    `replaces`: what they replace.  Raises the error of a failed task, and what `Branch.commit` raises.
+    `replaces`: what the objects replace.  Raises the error of a failed task, and what `Branch.commit` raises.
     """
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:
@@ -279,7 +281,7 @@ def check(options: opts.Options, schema: StructType, accepted: tuple[str, ...]) 
 
 
 def check_case(branch: Branch, schema: StructType, options: opts.Options) -> None:
-    """Raises InvalidInput for a name that the pool has in another case only."""
+    """Raises InvalidInput for a column whose name differs from a name of the pool in case only."""
     name, stored = branch.config.name, branch.revision().schema
     check_known(schema.names, _fields(branch, stored), options, pool_name=name)
     check_known_inside(schema, stored, options, pool_name=name)
@@ -345,7 +347,8 @@ class LakeWriter(_Writes, DataSourceArrowWriter):
 
 
 class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
-    """Writes each micro-batch as one transaction.  Spark makes one for a batch's tasks, and one to commit it."""
+    """Writes each micro-batch as one transaction.  Spark makes one writer for a batch's tasks, and one to commit
+    the batch."""
 
     _known = opts.WRITE_STREAM
 
@@ -367,7 +370,7 @@ class LakeStreamWriter(_Writes, DataSourceStreamArrowWriter):
 
 
 def batch_token(tasks: list[WrittenPartition], batch: int) -> str:
-    """The token of a query's batch, the same at every try.  Raises InvalidInput if Spark does not name the
+    """Returns the token of a query's batch, the same at every try.  Raises InvalidInput if Spark does not name the
     query."""
     queries = {task.query for task in tasks}
     if len(queries) != 1 or "" in queries:

@@ -23,7 +23,7 @@ from spark_apps.exchange import exchanged
 
 @dataclass(frozen=True)
 class FrameBulk(Bulk):
-    """A bulk import of a data frame, whose columns have these names."""
+    """A bulk import of a data frame; `names` are the names of its columns."""
 
     work: WriteWork
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class FrameBulk(Bulk):
 
 
 def imported(frame: Any, work: WriteWork, division: Divider) -> list[WrittenObject]:
-    """The objects of a frame that is imported in bulk.  Raises InvalidInput, Unavailable."""
+    """Imports a frame in bulk, and returns the new objects.  Raises InvalidInput, Unavailable."""
     names = tuple(frame.columns)
     numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
     importing = FrameBulk(work.config, work.job, work, names)

@@ -12,7 +12,7 @@ from spark_apps.datasource.changes_reader import SINCE, UNTIL, part_of_history
 
 
 def changes(spark: Any, options: opts.Options) -> Any:
-    """The frame; raises InvalidInput, NotFound, Unavailable."""
+    """Returns the changes that the options name as a DataFrame.  Raises InvalidInput, NotFound, Unavailable."""
     opts.check_names(options, opts.CHANGES, what="a read of changes")
     pool = opts.open_pool(options, what="read changes of")
     since, until = part_of_history(pool, options)

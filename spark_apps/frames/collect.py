@@ -19,7 +19,7 @@ from spark_apps.spread import Pair, gather_frame, passing_errors
 
 
 def collected(frame: Any, *, most: int) -> pa.Table | None:
-    """All records of the frame, None if there are more than `most`.
+    """Returns all records of the frame; None if there are more than `most`.
 
     The frame is evaluated once.  Raises InvalidInput for a value that the lake does not store.
     """
@@ -35,7 +35,7 @@ def collected(frame: Any, *, most: int) -> pa.Table | None:
 
 
 def check_frame(frame: Any, *, what: str) -> None:
-    """Raises InvalidInput unless it is a data frame of Spark's."""
+    """Raises InvalidInput unless `frame` is a data frame of Spark; `what` names it in the error."""
     if not isinstance(getattr(frame, "schema", None), T.StructType):
         raise InvalidInput(
             f"{what}: {type(frame).__name__} is no data frame of Spark; spark.createDataFrame(...) makes one"
@@ -43,7 +43,7 @@ def check_frame(frame: Any, *, what: str) -> None:
 
 
 def is_flat(schema: T.StructType) -> bool:
-    """Whether all columns are plain: no records, lists, maps or variants."""
+    """Whether all columns are plain: none of them holds records, lists, maps or variants."""
     return all(
         isinstance(field.dataType, T.AtomicType) and not isinstance(field.dataType, T.VariantType)
         for field in schema

@@ -37,7 +37,7 @@ Done = TypeVar("Done", DeleteResult, LoadResult, DeleteResult | LoadResult)
 
 
 def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
-    """Delete the records that have the keys of the frame, in one transaction.
+    """Deletes the records that have the keys of the frame, in one transaction.
 
     Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
@@ -67,7 +67,7 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
 
 
 def delete_selected(options: opts.Options) -> DeleteResult:
-    """Delete the records of a key range that fulfil a condition, in one transaction; Spark runs no job.
+    """Deletes the records of a key range that fulfil a condition, in one transaction; Spark runs no job.
 
     Raises as `delete` does.
     """
@@ -87,9 +87,10 @@ def delete_selected(options: opts.Options) -> DeleteResult:
 
 
 def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult:
-    """Replace the records that have the keys of the frame by its rows, in one transaction.
+    """Replaces the records that have the keys of the frame by its rows, in one transaction.
 
-    If the boolean column `deleted` of a row is true, the record of its key is deleted.  Raises as `delete` does.
+    If the boolean column `deleted` of a row is true, the record of its key is deleted.  Raises as `delete`
+    does.
     """
     opts.check_names(options, opts.WRITE, what="a merge")
     check_frame(frame, what="the records")

@@ -23,7 +23,7 @@ from spark_apps.datasource.types import arrow_schema, spark_schema
 
 
 def get(key: Any, options: opts.Options) -> list[Row]:
-    """The records of one key, or of all keys that begin with the values given, in key order.
+    """Returns the records of one key, or of all keys that begin with the given values, in key order.
 
     Raises InvalidInput, NotFound, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
     """
@@ -40,7 +40,8 @@ def get(key: Any, options: opts.Options) -> list[Row]:
 
 
 def summary(options: opts.Options) -> Summary:
-    """What the state tells of the records (`View.summary`); raises NotFound, InvalidInput, Corrupt, Unavailable."""
+    """Returns the counts and bounds that the state shows (`View.summary`).  Raises NotFound, InvalidInput,
+    Corrupt, Unavailable."""
     return _opened(options, ("at",), what="a summary").summary()
 
 

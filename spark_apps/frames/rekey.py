@@ -15,7 +15,8 @@ from spark_apps.workers import workers_of
 
 
 def rekey(spark: Any, new: str, options: opts.Options, *, key: str, kind: str | None) -> Rekeyed:
-    """The new pool.  Raises what `log_lake.lake.rekey.rekey` raises."""
+    """Makes a pool with another key, and returns it with what was written.  Raises what
+    `log_lake.lake.rekey.rekey` raises."""
     opts.check_names(options, ("at", "message", "ranges"), what="a rekey")
     lake = opts.open_lake(options)
     return rekey_pool(

@@ -47,11 +47,11 @@ def write(
     keyed: bool = False,
     markers: pa.Schema | None = None,
 ) -> LoadResult:
-    """Write the frame as the options of the data source say.
+    """Writes the frame as the options of the data source say, and returns what was written.
 
     `overwrite`: its records replace those that the options name.  `keyed`: a record without the key is refused.
-    `markers`: each record becomes a delete marker, its key in these fields.
-    Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
+    `markers`: each record becomes a delete marker, whose key is in these fields.  Raises InvalidInput (nothing
+    is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
     check_frame(frame, what="the data frame")
     bulk = opts.flag(options, "bulk")

@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Attached:
-    """The pools that are views now, in the order of their names; and why each other pool is none."""
+    """What `attach` did: the pools that are views now, in the order of their names; and for each other pool why it
+    is none."""
 
     views: tuple[str, ...]
     refused: dict[str, str]
@@ -35,7 +36,7 @@ class Attached:
 
 
 def attach(spark: Any, lake: Lake, options: opts.Options) -> Attached:
-    """Make the views, replacing those of the same names; `options` are those of each read."""
+    """Makes the views, replacing those of the same names; `options` are those of each read."""
     views: list[str] = []
     refused: dict[str, str] = {}
     by_folded: dict[str, str] = {}

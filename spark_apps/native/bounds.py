@@ -37,7 +37,8 @@ from spark_apps.native.predicates import (
 
 
 def within(key_range: KeyRange, whole: KeyRange, key: PoolKey, schema: pa.Schema) -> Predicate:
-    """Which records of an object, whose keys all lie in `whole`, lie in the key range; raises NotNative."""
+    """Returns the predicate for the records of an object that lie in the key range; all keys of the object lie in
+    `whole`. Raises NotNative."""
     parts: list[Predicate] = []
     if key_range.low > whole.low:
         parts.append(_at_or_above(_said(key_range.low, key, schema), key))

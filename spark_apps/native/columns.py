@@ -99,7 +99,8 @@ def presented(stored: pa.Field | None, target: pa.Field, *, moved: bool) -> str:
 
 
 def may_be_moved(field: pa.Field, statistics: Column | None) -> bool:
-    """Whether a field, of an object with the statistics, may have values that Spark pushes down as others."""
+    """Whether the field may have values that Spark pushes down as other values.  `statistics` are those of the
+    object that has the field."""
     kind = field.type
     if not (pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.tz)):
         return pa.types.is_nested(kind)  # inside of it there are no statistics
@@ -199,7 +200,7 @@ def _spark_type(field: pa.Field) -> T.DataType:
 
 
 def ddl(kind: T.DataType) -> str:
-    """The type in Spark's SQL.  Names of fields may have any characters."""
+    """Returns the type as Spark's SQL writes it.  Names of fields may have any characters."""
     if isinstance(kind, T.StructType):
         return "struct<" + ", ".join(f"{quoted((f.name,))}: {ddl(f.dataType)}" for f in kind) + ">"
     if isinstance(kind, T.ArrayType):

@@ -35,7 +35,8 @@ from spark_apps.native.predicates import (
 
 
 def predicate_of(condition: Condition, schema: pa.Schema) -> Predicate:
-    """The checked condition for records of an object of the schema; raises NotNative."""
+    """Returns the predicate for a checked condition on records of an object with this schema.  Raises
+    NotNative."""
     match condition:
         case And(of):
             return All(tuple(predicate_of(member, schema) for member in of))

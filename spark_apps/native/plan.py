@@ -57,7 +57,7 @@ PARQUET, SOURCE = "parquet", "data source"
 
 @dataclass(frozen=True)
 class NativeLimits:
-    """Bounds of one native read."""
+    """The limits of one native read: how many reads, comparisons and key ranges it may have."""
 
     reads: int = 64
     """Reads by Spark's reader: each is a branch of the query's plan."""
@@ -96,7 +96,7 @@ class SourceRead:
 
 @dataclass(frozen=True)
 class Share:
-    """The references that are read in one way for one reason.
+    """Some references of a read: those that are read in one way for one reason.
 
     `key_range` contains all of them; `size` is in bytes.  Records and bytes are those of the references, an
     upper bound of what is read.
@@ -112,7 +112,7 @@ class Share:
 
 @dataclass(frozen=True)
 class NativePlan:
-    """Reads whose rows together are the records of the plan, each once."""
+    """The reads of a native read; their rows together are the records of the scan's plan, each once."""
 
     parquet: tuple[ParquetRead, ...]
     source: SourceRead | None
@@ -127,7 +127,7 @@ def decide(
     blocked: str = "",
     limits: NativeLimits = LIMITS,
 ) -> NativePlan:
-    """Decides how the records of a plan that is `alive` are read.
+    """Decides how the records of a plan that `alive` returned are read.
 
     `asked`: the key range that the user asked for; a range that follows from the condition is not in it.
     `whole`: the key ranges of objects whose references may be clipped, from their footers.  `blocked`: why
@@ -149,7 +149,8 @@ def alive(plan: ScanPlan) -> ScanPlan:
 
 
 def unclear(plan: ScanPlan) -> list[Reference]:
-    """The references that may be clipped: the state does not show that they cover their whole object."""
+    """Returns the references that may be clipped: the state does not show that they cover their whole
+    object."""
     return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
 
 

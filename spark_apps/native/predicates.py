@@ -27,7 +27,7 @@ from lake_core.values.numbers import Op
 
 @dataclass(frozen=True)
 class Compared:
-    """A column at a path, compared with a value of its own type (not null)."""
+    """A predicate that compares a column at a path with a value of its own type (not null)."""
 
     path: Path
     op: Op
@@ -36,15 +36,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class Empty:
-    """Whether the column is null; this predicate itself is never null."""
+    """A predicate that says whether the column is null; the predicate itself is never null."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Always:
-    """The predicate with the same answer for every value of a column.  It is null for a null in the column, and
-    for each value if `answer` is None."""
+    """A predicate with the same answer for every value of a column.  It is null for a null in the column, and for
+    each value if `answer` is None."""
 
     path: Path
     answer: bool | None
@@ -52,35 +52,36 @@ class Always:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same answer for every row."""
+    """A predicate with the same answer for every row."""
 
     answer: bool | None
 
 
 @dataclass(frozen=True)
 class All:
-    """SQL's `and`."""
+    """Several predicates joined by SQL's `and`."""
 
     of: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Any:
-    """SQL's `or`."""
+    """Several predicates joined by SQL's `or`."""
 
     of: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Inverted:
-    """SQL's `not`: null stays null."""
+    """A predicate with SQL's `not` before it: null stays null."""
 
     of: Predicate
 
 
 @dataclass(frozen=True)
 class NotTrue:
-    """True if the predicate is false or null: it keeps rows that are hidden only if the predicate is true."""
+    """True if its inner predicate is false or null.  It keeps the rows that are hidden only if the inner predicate
+    is true."""
 
     of: Predicate
 
@@ -91,17 +92,17 @@ TRUE = Constant(True)
 
 
 def all_of(parts: list[Predicate]) -> Predicate:
-    """`and` of any number of predicates."""
+    """Returns any number of predicates joined by `and`."""
     return parts[0] if len(parts) == 1 else All(tuple(parts)) if parts else TRUE
 
 
 def any_of(parts: list[Predicate]) -> Predicate:
-    """`or` of any number of predicates."""
+    """Returns any number of predicates joined by `or`."""
     return parts[0] if len(parts) == 1 else Any(tuple(parts)) if parts else Constant(False)
 
 
 def comparisons(predicate: Predicate) -> int:
-    """The number of comparisons in the predicate."""
+    """Returns the number of comparisons in the predicate."""
     match predicate:
         case All(of) | Any(of):
             return sum(comparisons(part) for part in of)
@@ -112,7 +113,7 @@ def comparisons(predicate: Predicate) -> int:
 
 
 def columns_of(predicate: Predicate) -> tuple[str, ...]:
-    """The columns in the predicate, each once."""
+    """Returns the names of the columns in the predicate, each once."""
     match predicate:
         case All(of) | Any(of):
             return tuple(dict.fromkeys(name for part in of for name in columns_of(part)))
@@ -125,7 +126,7 @@ def columns_of(predicate: Predicate) -> tuple[str, ...]:
 
 
 def sql(predicate: Predicate) -> str:
-    """The predicate as an expression of Spark SQL."""
+    """Returns the predicate as an expression of Spark SQL."""
     match predicate:
         case Compared(path, op, value):
             column = quoted(path)
@@ -149,7 +150,7 @@ def sql(predicate: Predicate) -> str:
 
 
 def quoted(path: Path) -> str:
-    """A column, or a field inside a record, quoted so that Spark takes the names exactly."""
+    """Returns a column, or a field inside a record, quoted so that Spark takes the names exactly."""
     return ".".join("`" + name.replace("`", "``") + "`" for name in path)
 
 
@@ -184,7 +185,7 @@ def is_moved(value: pa.Scalar) -> bool:
 
 
 def literal(value: pa.Scalar) -> str:
-    """The value as a literal of the Spark type in which its column is read."""
+    """Returns the value as a literal of the Spark type in which its column is read."""
     kind = value.type
     plain: typing.Any = None if pa.types.is_timestamp(kind) else value.as_py()  # which would cut nanoseconds
     if pa.types.is_boolean(kind):
@@ -210,7 +211,7 @@ def literal(value: pa.Scalar) -> str:
 
 
 def integer_name(kind: pa.DataType) -> str:
-    """The Spark type in which integers of the type are read."""
+    """Returns the name of the Spark type in which integers of the type are read."""
     if pa.types.is_unsigned_integer(kind):
         return "bigint" if kind.bit_width == 32 else "int"
     return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[int(kind.bit_width)]

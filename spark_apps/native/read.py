@@ -76,7 +76,7 @@ _HADOOP = {"s3": "s3a"}
 
 @dataclass(frozen=True)
 class Opened:
-    """An opened and decided read: the revision, the plan, and how its records are read."""
+    """A native read that is opened and decided: the revision, the plan, and how its records are read."""
 
     view: View
     plan: ScanPlan
@@ -85,7 +85,7 @@ class Opened:
 
 
 def frame(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Any:
-    """The records that the options of the data source name, as a DataFrame.
+    """Returns the records that the options of the data source name, as a DataFrame.
 
     Raises what the data source raises.
     """
@@ -101,7 +101,8 @@ def frame(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -
 
 
 def open_read(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Opened:
-    """Opens what the options name, and decides how it is read.  Raises what the data source raises."""
+    """Opens the revision that the options name, and decides how it is read.  Raises what the data source
+    raises."""
     if opts.PART in options:
         raise InvalidInput("part: an option of the data source alone; use from_, to and where")
     opts.check_names(options, opts.READ, what="a read")
@@ -155,7 +156,8 @@ def _reader(spark: Any, columns: pa.Schema) -> Any:
 
 
 def path_of(store_uri: str, name: str) -> str:
-    """The path at which Hadoop finds an object of the store, as a pattern that matches only this path."""
+    """Returns the path at which Hadoop finds an object of the store, as a pattern that matches only this
+    path."""
     scheme, sign, rest = store_uri.partition("://")
     place = f"{_HADOOP.get(scheme, scheme)}{sign}{rest}"  # a folder here has no scheme
     return "".join(f"\\{c}" if c in _OF_PATTERNS else c for c in place) + f"/{name}"

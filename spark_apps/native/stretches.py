@@ -16,7 +16,7 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Stretch:
-    """Keys that the same references hold; `alone` is the reference if there is only one."""
+    """A range of keys that the same references hold; `alone` is the reference if there is only one."""
 
     key_range: KeyRange
     alone: Reference | None
@@ -24,8 +24,8 @@ class Stretch:
 
 
 def stretches(references: Iterable[Reference], asked: KeyRange) -> Iterator[Stretch]:
-    """The stretches of the range that references cover, in key order.  Each begins and ends where some reference
-    does."""
+    """Yields the stretches of the range that references cover, in key order.  Each begins and ends where some
+    reference does."""
     edges: list[tuple[bytes, int, Reference]] = []
     for reference in references:
         key_range = reference.key_range.intersect(asked)
@@ -53,7 +53,8 @@ def highest(ranges: Iterable[KeyRange]) -> bytes | None:
 
 
 def joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
-    """The ranges, with neighbours that meet joined into one; they do not overlap and are in key order."""
+    """Returns the ranges, with neighbours that touch joined into one; they do not overlap and are in key
+    order."""
     together: list[KeyRange] = []
     for key_range in sorted(ranges, key=lambda r: r.low):
         if together and together[-1].high == key_range.low:
@@ -64,7 +65,7 @@ def joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
 
 
 def overlapping(references: Iterable[Reference], ranges: Sequence[KeyRange]) -> list[Reference]:
-    """The references that overlap one of the ranges, which are in key order."""
+    """Returns the references that overlap one of the ranges, which are in key order."""
     lows = [key_range.low for key_range in ranges]
     last = ((r, bisect_left(lows, r.high) - 1) for r in references)  # the last range that begins within it
     return [r for r, index in last if index >= 0 and ranges[index].overlaps(r.key_range)]
