@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse a value that is not among the choices, with the nearest one; argparse calls this."""
         if action.choices is None or value in action.choices:
             return
-        name = "command" if action.metavar == "COMMAND" else "/".join(action.option_strings)
+        name = "command" if action.metavar == "COMMAND" else "/".join(action.option_strings) or action.dest
         raise argparse.ArgumentError(
             None, f"unknown {name} {value!r}: {did_you_mean(str(value), _names(action.choices))}"
         )

@@ -126,7 +126,7 @@ def words_of(command: str) -> list[str]:
         "completion": ["bash"], "init": [], "ls": [], "upgrade": [], "merge": ["p", "b"],
         "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [], "ui": [],
         "serve": [], "rekey": ["p", "q", "--key", "k"], "verify": ["p", "q"], "begin": [], "transactions": [],
-        "clone": ["p", "q"], "derive": [],
+        "clone": ["p", "q"], "derive": [], "index": ["ls"],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 
@@ -139,6 +139,7 @@ def words_of(command: str) -> list[str]:
     [
         (["lod", "p"], "unknown command 'lod': did you mean 'load'?"),
         (["delte", "p", "--key", "1"], "did you mean 'delete'?"),
+        (["index", "lst"], "unknown action 'lst': did you mean 'ls'?"),
         (["load", "p", "f", "--tokn", "x"], "unknown option --tokn; did you mean --token?"),
         (["create", "p", "--kye", "k"], "unknown option --kye; did you mean --key?"),
         (["scan", "p", "--format=tabel"], "unknown --format 'tabel': did you mean 'table'?"),
