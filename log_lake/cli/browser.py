@@ -15,11 +15,11 @@ NAME = "open.html"
 
 @contextmanager
 def opener() -> Iterator[Callable[[str], None]]:
-    """A function that opens an address without waiting for the browser.
+    """Gives, for a `with` block, a function that opens an address without waiting for the browser.
 
-    Every user of the machine can read the arguments of a process, and a browser gets its address as one.  So the
-    browser gets the name of a file, which only this user can read, and which leads to the address.  The file is
-    removed at the end.
+    Every user of the machine can read the arguments of a process, and a browser gets its address as one.  So
+    the browser gets the name of a file, which only this user can read, and which leads to the address.  The
+    file is removed at the end.
     """
     with tempfile.TemporaryDirectory(prefix="lake-ui-", ignore_cleanup_errors=True) as folder:
 

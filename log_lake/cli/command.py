@@ -25,12 +25,12 @@ def _no_arguments(_: ArgumentParser) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """One command.
+    """One command of `lake`: its name, its texts and its arguments.
 
     `run`: the function of this package that carries it out, `module.function`.  Its module loads an engine, so
-    it is imported when the command runs, and `lake --help` answers at once.
-    `arguments` declares what the command takes beside the options of every command.
-    `keeps_metadata`: it commits transactions to a pool, so it has `--meta`.
+    it is imported when the command runs, and `lake --help` answers at once.  `arguments` declares what the
+    command takes beside the options of every command.  `keeps_metadata`: it commits transactions to a pool, so
+    it has `--meta`.
     """
 
     name: str

@@ -131,7 +131,8 @@ def _reading(file: str, files: list[str], options: dict[str, str], copy: str) ->
 
 @dataclass
 class Conversion:
-    """The files, and the target format; afterwards `notes` say what was detected and what is not kept."""
+    """One conversion: the files, and the format of the target; afterwards `notes` say what was detected and what
+    is not kept."""
 
     readings: list[Reading]
     declared_format: str

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the command as Ctrl-C does, so that it removes its files."""
+    """Returns a context in which SIGTERM ends the command as Ctrl-C does, so that it removes its files."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -56,7 +56,8 @@ def _text(name: str, value: int) -> str:
 
 
 def figures_text(figures: Mapping[str, int]) -> str:
-    """The gain, such as `depth 12 -> 1`, then the other figures; zeros and unchanged figures are left out."""
+    """Returns the figures of a job as text: the gain, such as `depth 12 -> 1`, then the other figures.  Zeros and
+    unchanged figures are left out."""
     pairs = {name.removesuffix("_before") for name in figures if name.endswith("_before")}
     ends = {f"{name}_{end}" for name in pairs for end in ("before", "after")}
     done = [f"{name} {_text(name, value)}" for name, value in figures.items() if value and name not in ends]

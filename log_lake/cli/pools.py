@@ -116,7 +116,7 @@ def clone(args: Namespace) -> None:
 
 
 def parse_settings(words: list[str]) -> dict[str, str]:
-    """`K=V ...` -> a dictionary; raises InvalidInput."""
+    """Returns the settings that the words `K=V ...` give, by name.  Raises InvalidInput."""
     settings = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -43,7 +43,7 @@ class Processes:
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """As `Workers.map`."""
+        """Runs units in the processes, and returns their results in order, as `Workers.map` says."""
         if len(units) <= alone:
             return Here.of(self.context).map(do, units)
         answers = self.executor.map(partial(_done, address_of(self.context.store), do), units, chunksize=each)

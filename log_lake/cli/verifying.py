@@ -20,9 +20,10 @@ DIFFERENT = 1
 
 @dataclass(frozen=True)
 class Verified:
-    """One side of a comparison: the name that the user gave, its version, and its content.
+    """One side of a comparison: the name that the user gave, its version, and its content (number of records and
+    content sum).
 
-    `read`: whether its records were read; otherwise the stored sums gave the content.
+    `read`: its records were read; otherwise the stored sums gave the content.
     """
 
     name: str

@@ -22,7 +22,7 @@ _LOOKS = 0.5
 
 @contextmanager
 def shown_waiting() -> Iterator[None]:
-    """Inside the block, the terminal shows calls that wait for a store."""
+    """Returns a context in which the terminal shows calls that wait for a store."""
     if not sys.stderr.isatty():
         yield
         return
@@ -47,7 +47,8 @@ def _show(ended: threading.Event, say: Callable[[str], None]) -> None:
 
 
 def next_line(waits: list[Wait], told: set[Wait]) -> str:
-    """The line about the oldest of these calls; "" if the call is young, or if `told` already has it."""
+    """Returns the line about the oldest of the waiting calls; "" if that call is young, or if `told` already has
+    it."""
     oldest = waits[0] if waits else None
     if oldest is None or oldest in told or oldest.waited() < SHOWN_AFTER:
         return ""

@@ -107,7 +107,7 @@ def _read_as(target: pa.Field, column: pa.ChunkedArray, field: pa.Field, what: s
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    """One column, converted to another field's type."""
+    """Returns a column converted to the type of the field `target`."""
     if is_json(target):
         return column.cast(pa.string()) if is_json(field) else typed(column, field)
     if field.type == target.type and not _has_marks(target.type):

@@ -41,24 +41,26 @@ _NULL = "null"  # as a scalar it would load pandas, if that is installed
 
 
 def shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The JSON of every value for people; null stays null."""
+    """Returns the JSON of every value, as people read it; null stays null."""
     return _of_chunks(column, field, typed_form=False)
 
 
 def for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
-    """The values as JSON, plain strings without quotes; characters that cannot be printed stay escaped."""
+    """Returns the values as JSON, plain strings without quotes; characters that cannot be printed stay
+    escaped."""
     texts: list[str | None] = shown(column, field).to_pylist()
     bare = not (is_json(field) or pa.types.is_nested(field.type))
     return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]
 
 
 def typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Every value as JSON that reads back as the same value; null stays null."""
+    """Returns every value as JSON from which the same value is read back; null stays null."""
     return _of_chunks(column, field, typed_form=True)
 
 
 def json_lines(table: pa.Table) -> pa.ChunkedArray:
-    """Each record as a JSON object for people: fields in the order of the schema, without null fields."""
+    """Returns each record as a JSON object for people: fields in the order of the schema, without null
+    fields."""
     texts = []
     for batch in table.to_batches():
         columns = [_texts(c, f, typed_form=False) for f, c in zip(batch.schema, batch.columns, strict=True)]

@@ -69,9 +69,9 @@ def keys_at(table: pa.Table, rows: list[int], key: PoolKey) -> list[bytes]:
 def sort_order(
     table: pa.Table | pa.RecordBatch, key: PoolKey, *, then: tuple[npt.NDArray[np.uint64], ...] = ()
 ) -> npt.NDArray[np.int64] | None:
-    """The stable permutation that sorts the records by key, then by the arrays of `then`.
+    """Returns the stable permutation that sorts the records by key, then by the arrays of `then`.
 
-    None if the records are already in that order.
+    Returns None if the records are already in that order.
     """
     order = _comparable(table, key, then) if table.num_rows > 1 else None
     if order is None:
@@ -99,10 +99,10 @@ def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
 def insertion_points(
     into: pa.Table, table: pa.Table, key: PoolKey
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """For each record of `table`: its insertion index in `into`, after records with an equal key, and whether
-    `into` has such a record.
+    """Returns two arrays with a value for each record of `table`: the index in `into` at which to insert it, after
+    records with an equal key; and whether `into` has a record with its key.
 
-    Both tables are sorted by key and have the same types.
+    Both tables must be sorted by key and have the same types.
     """
     rows = into.num_rows
     both = pa.concat_tables([into.select(key.names), table.select(key.names)])

@@ -28,7 +28,8 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def mask_of(array: pa.Array) -> pa.Array | None:
-    """Which rows are null, in the form that Arrow's constructors want; None if no row is."""
+    """Returns for each row whether it is null, in the form that Arrow's constructors expect; None if no row
+    is."""
     return pc.is_null(array) if array.null_count else None
 
 
@@ -45,7 +46,7 @@ def fields_of(array: pa.StructArray) -> list[pa.Array]:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One type of an array of unions: which rows have it, and their values."""
+    """One type of an array of unions: the rows that have it, and their values."""
 
     field: pa.Field
     rows: npt.NDArray[np.int64]
@@ -53,7 +54,7 @@ class Alternative:
 
 
 def alternatives(array: pa.Array) -> list[Alternative]:
-    """The values of an array of unions, separately for each type."""
+    """Returns the values of an array of unions, separately for each type."""
     kind = array.type
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if not len(array):  # there may be no memory
@@ -73,7 +74,7 @@ def alternatives(array: pa.Array) -> list[Alternative]:
 
 @dataclass(frozen=True)
 class Items:
-    """The items of an array of lists or maps."""
+    """The items of an array of lists or maps, and where each row's items begin and end."""
 
     array: pa.Array
 
@@ -107,7 +108,7 @@ class Items:
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
-        """For each item, the row to which it belongs."""
+        """For each item, the number of the row to which it belongs."""
         lengths = np.diff(np.asarray(self.offsets))
         return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
@@ -136,8 +137,8 @@ def is_nested(kind: pa.DataType) -> bool:
 def rebuilt(
     array: pa.Array, field: pa.Field, rows: RowNumbers, change: LeafChange
 ) -> tuple[pa.Array, pa.Field]:
-    """Applies `change` from the outside in.  Returns the new array and its field; a value that `change` leaves
-    alone stays as it is."""
+    """Applies `change` to an array and then to the parts inside it.  Returns the new array and its field; a value
+    that `change` leaves alone stays as it is."""
     changed = change(array, field, rows)
     kind = field.type
     if changed is not None or not is_nested(kind):

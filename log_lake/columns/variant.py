@@ -38,7 +38,8 @@ _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 
 class Unreadable(ValueError):
-    """The variant is damaged, or the lake cannot hold its value; the message says which, in a few words."""
+    """Raised if the variant is damaged, or the lake cannot hold its value; the message says which, in a few
+    words."""
 
 
 class VariantReader:
@@ -53,7 +54,7 @@ class VariantReader:
             raise Unreadable("a damaged VARIANT") from error
 
     def value(self, data: bytes) -> Any:
-        """The value: None, a class of `Value`, a number as JSON text, a dict or a list."""
+        """Returns the value: None, a class of `Value`, a number as JSON text, a dict or a list."""
         try:
             return self._value(memoryview(data), 0, 0)
         except Unreadable:

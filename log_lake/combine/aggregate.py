@@ -23,7 +23,8 @@ from log_lake.columns.arrays import Ints, Mask
 
 
 def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
-    """One record for each key of a table sorted by key and age; `ends` marks the last record of each key."""
+    """Returns one record for each key of a table sorted by key and age; `ends` marks the last record of each
+    key."""
     if bool(np.all(ends)):
         return table
     last = np.flatnonzero(ends)

@@ -18,7 +18,7 @@ from log_lake.columns.keys import key_at
 
 
 def ends_key(table: pa.Table, key: PoolKey) -> Mask:
-    """For each record of a sorted table: whether it is the last one with its key."""
+    """Returns for each record of a sorted table whether it is the last one with its key."""
     ends = np.ones(table.num_rows, np.bool_)
     if table.num_rows > 1 and key.fields:
         same = np.ones(table.num_rows - 1, np.bool_)
@@ -46,8 +46,8 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
 def whole_keys(
     tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table, Mask], pa.Table]
 ) -> Iterator[pa.Table]:
-    """Combines the stream a table at a time.  `combine` gets all records of a key together, and a mask of where
-    each key ends.
+    """Combines the stream a table at a time.  `combine` gets all records of a key together, and a mask that is
+    true where a key ends.
 
     The records of a table's last key wait for the next table.  They are combined before that, so a key with
     very many records takes no more memory than one record.

@@ -46,7 +46,8 @@ def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
 
 
 def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
-    """Returns the table with `_deleted` set to true for those records, and without their own types (`ROW`).
+    """Returns the table with `_deleted` set to true for the records that `mask` marks, and without their own types
+    (`ROW`).
 
     With its own type kept, an object would still have such a record in the form before its delete.  Other
     records keep their `_deleted`, even if it is null: a format that keeps records in their original form can
@@ -65,7 +66,8 @@ def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
 
 
 def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
-    """Returns the table, in which those records are delete markers that have only their key."""
+    """Returns the table with delete markers, which have only their key, in place of the records that `mask`
+    marks."""
     kept = pa.array(np.arange(table.num_rows), mask=mask)
     for place, field in enumerate(table.schema):
         if field.name not in (*key, DELETED, *ORDER.names, *ROW.names):
@@ -74,7 +76,7 @@ def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
 
 
 def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Returns the table, in which every delete marker has only its key."""
+    """Returns the table after removing from every delete marker all fields except its key."""
     if DELETED not in table.schema.names:
         return table
     markers = truth(are_markers(table))
@@ -82,7 +84,7 @@ def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def truth(column: pa.Array | pa.ChunkedArray) -> Mask:
-    """A boolean column without nulls, as a NumPy mask."""
+    """Returns a boolean column without nulls as a NumPy mask."""
     if isinstance(column, pa.ChunkedArray):
         return np.asarray(column.to_numpy())
     return np.asarray(column.to_numpy(zero_copy_only=False))

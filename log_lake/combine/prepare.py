@@ -20,7 +20,8 @@ from log_lake.combine.declared import check_ordered, check_summed, check_type
 
 
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
-    """Records of a load in the form that the pool stores: counted fields are 1, sums have room to grow.
+    """Returns the records of a load in the form that the pool stores: counted fields are 1, sums have room to
+    grow.
 
     Raises InvalidInput if a field's type does not suit its function, a value leaves no room for sums, or a
     delete marker is not a boolean.

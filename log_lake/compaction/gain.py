@@ -37,7 +37,8 @@ def standing_of(references: Iterable[Reference]) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """The standing before and after the work, as figures of a result; None if the agent did not look."""
+    """The standing of a branch before and after an agent's work, as figures of a result; None if the agent did not
+    look."""
 
     depth_before: int | None = None
     depth_after: int | None = None
@@ -48,7 +49,7 @@ class Gain:
 
 
 def gain(before: Standing, after: Standing) -> Gain:
-    """Returns the figures before and after as one value."""
+    """Returns the standing before and after the work as one value."""
     return Gain(
         depth_before=before.depth,
         depth_after=after.depth,

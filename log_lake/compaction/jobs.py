@@ -33,22 +33,22 @@ class CompactionJob:
 
     @cached_property
     def key_range(self) -> KeyRange:
-        """From the lowest bound of the inputs to the highest."""
+        """The range from the lowest bound of the inputs to the highest."""
         return span_of(self.inputs)
 
     @cached_property
     def depth(self) -> int:
-        """The maximum number of inputs that overlap at a key."""
+        """How many inputs overlap at the key where most of them do."""
         return depth_of(r.key_range for r in self.inputs)
 
     @property
     def size(self) -> int:
-        """Bytes of the inputs."""
+        """The bytes of the inputs' objects."""
         return sum(r.size for r in self.inputs)
 
     @property
     def records(self) -> int:
-        """Records of the inputs."""
+        """The number of records in the inputs' objects."""
         return sum(r.records for r in self.inputs)
 
     def apart(self, points: Sequence[bytes]) -> list[CompactionJob]:
@@ -100,7 +100,7 @@ def jobs_still_there(references: Iterable[Reference], jobs: Iterable[NamedJob]) 
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Jobs with disjoint inputs, by key.
+    """The jobs of a compaction, by key; no reference is an input of two jobs.
 
     `references`, `size` (bytes) and `standing` describe the current pool; `depth_after` is its depth once all
     jobs are done. `strategy`, and `allowed`, the depth that the policy allows, give the reason.
@@ -116,12 +116,12 @@ class CompactionPlan:
 
     @property
     def depth(self) -> int:
-        """The maximum number of references that overlap at a key."""
+        """How many references overlap at the key where most of them do."""
         return self.standing.depth
 
     @property
     def rewritten(self) -> int:
-        """Bytes that the jobs read; they write about as many."""
+        """How many bytes the jobs read; they write about as many."""
         return sum(job.size for job in self.jobs)
 
     @property

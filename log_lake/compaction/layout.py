@@ -23,7 +23,7 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Region:
-    """A range of keys, the references that overlap it (by low bound), and the outputs of other jobs that
+    """A deep range of keys: the references that overlap it (by low bound), and the outputs of other jobs that
     overlap it."""
 
     key_range: KeyRange
@@ -40,7 +40,7 @@ class Run:
 
 
 def depth_of(spans: Iterable[KeyRange]) -> int:
-    """The maximum number of ranges that overlap at a key."""
+    """Returns how many ranges overlap at the key where most of them do."""
     depth = deepest = 0
     for _, step in _edges(spans):
         depth += step
@@ -89,7 +89,7 @@ def _overlapping(regions: Sequence[KeyRange], spans: Sequence[KeyRange]) -> list
 
 
 def runs(references: Sequence[Reference]) -> list[Run]:
-    """The references as runs, from old to new."""
+    """Returns the references as runs (groups that share no key), from old to new."""
     starts, heights = [b""], [0]  # from each start on, so many runs lie at a key
     layers: list[list[Reference]] = []
     for reference in sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object)):
@@ -109,7 +109,7 @@ def runs(references: Sequence[Reference]) -> list[Run]:
 
 
 def islands(references: Sequence[Reference]) -> list[list[Reference]]:
-    """The references in groups that share no key with each other, by key."""
+    """Returns the references in groups, by key; references of two groups share no key."""
     groups: list[list[Reference]] = []
     reach = b""
     for reference in sorted(references, key=lambda r: r.order):

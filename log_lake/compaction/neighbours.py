@@ -28,8 +28,8 @@ def joinable(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Returns stretches of small islands, from `islands` in key order.  Each stretch fits into one job: `fits`
-    says so from the number of inputs and their bytes."""
+    """Returns stretches of small islands (neighbouring groups of references), from `islands` in key order.  Each
+    stretch fits into one job: `fits` says so from the number of inputs and their bytes."""
     stretches: list[list[Reference]] = []
     stretch: list[Reference] = []
     count = size = 0

@@ -37,7 +37,7 @@ INLINED_INPUTS = 1_024
 
 @dataclass
 class Planner:
-    """The jobs so far; each reference is in at most one.
+    """The jobs that a strategy has made so far; each reference is in at most one job.
 
     `references` are those of a pool or sub-pool, by low bound; `key` is the pool's; `now` is in seconds since
     1970.  `ages` is None unless records combine (aggregate pools).
@@ -101,7 +101,7 @@ class Planner:
             self._write_out(references[half:], why)
 
     def plan(self) -> CompactionPlan:
-        """The plan: the jobs that were added so far, and the depth that they leave."""
+        """Returns the plan: the jobs that were added so far, and the depth that they leave."""
         left = [r.key_range for r in self._free(self.references)]
         return CompactionPlan(
             jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),

@@ -38,5 +38,5 @@ class CompactionPolicy:
             raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
 
     def fits(self, inputs: int, size: int) -> bool:
-        """Whether one job may take this many references with this many bytes."""
+        """Whether one job may have this many references with this many bytes."""
         return inputs <= 2 or (inputs <= self.max_inputs and size <= self.max_bytes)

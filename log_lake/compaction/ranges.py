@@ -28,7 +28,7 @@ def ranges_of(points: Sequence[bytes]) -> list[KeyRange]:
 
 
 class Bounded(Protocol):
-    """A reference, a tombstone, or a range of keys."""
+    """Anything with a low and a high bound of keys: a reference, a tombstone, or a range of keys."""
 
     @property
     def low(self) -> bytes: ...
@@ -95,7 +95,7 @@ class RangeFigures:
 
 
 def figures(references: Sequence[Reference], points: Sequence[bytes]) -> list[RangeFigures]:
-    """The figures of each range."""
+    """Returns what a branch has in each range between the split points."""
     ranges = ranges_of(points)
     inside: list[list[tuple[Reference, int]]] = [[] for _ in ranges]
     for reference in references:

@@ -57,9 +57,11 @@ def aligned(
     total: int | None,
     whole: Collection[int] = (),
 ) -> tuple[list[str], list[str]]:
-    """The lines of a table, its names first, and the names of the columns that did not fit into `total` letters.
+    """Returns the lines of a table, its names first, and the names of the columns that did not fit into `total`
+    letters.
 
-    `right`: the columns that are aligned to the right.  `total` None: no limit.  `whole`: columns that are not cut.
+    `right`: the columns that are aligned to the right.  `total` None: no limit.  `whole`: columns that are not
+    cut.
     """
     names = [printable(name) for name in names]
     rows = [[printable(text) for text in row] for row in rows]

@@ -52,7 +52,7 @@ _TABLE_ROWS = 1000
 
 
 def json_of(value: Any) -> str:
-    """One JSON value on one line."""
+    """Returns one JSON value on one line."""
     return msgspec.json.encode(value).decode()
 
 

@@ -44,7 +44,7 @@ def _bar() -> Progress:
 def shown_progress(
     files: list[SourceFile], what: str
 ) -> AbstractContextManager[Callable[[str, float], None]]:
-    """A bar on a terminal: bytes read of all bytes, rate, time left."""
+    """Returns a context that shows a bar on a terminal: bytes read of all bytes, rate, time left."""
     return shown_reading({file.uri: float(file.size) for file in files}, what)
 
 
@@ -76,7 +76,8 @@ def shown_reading(sizes: Mapping[str, float], what: str) -> Iterator[Callable[[s
 
 @contextmanager
 def shown_deleting(what: str, *, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """A bar of the bytes and objects that a vacuum deletes; `total` bytes, None if that is not known."""
+    """Shows a bar of the bytes and objects that a vacuum deletes; `total` is in bytes, None if that is not
+    known."""
     with _bar() as bar:
         task = bar.add_task(what, total=total, note="")
 

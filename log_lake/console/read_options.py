@@ -14,7 +14,7 @@ FILES = "files, globs, folders; local or s3://, gs://; - is standard input"
 
 
 def add_read_options(parser: argparse.ArgumentParser) -> None:
-    """`--format`, and an option for each of READ_OPTIONS."""
+    """Adds `--format`, and an option for each of READ_OPTIONS."""
     parser.add_argument(
         "--format", default="auto", choices=FORMATS, help="default: by the content and the name"
     )

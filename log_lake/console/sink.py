@@ -49,7 +49,7 @@ class _Told:
 
 @contextmanager
 def failing_as_output(name: str, lost: str) -> Iterator[None]:
-    """Inside the block an error of the system becomes OutputFailed, except BrokenPipeError."""
+    """Returns a context in which an error of the system becomes OutputFailed, except BrokenPipeError."""
     try:
         yield
     except BrokenPipeError:
@@ -69,7 +69,7 @@ def print_text(text: str) -> None:
 
 @contextmanager
 def standard_output() -> Iterator[BinaryIO]:
-    """Standard output for bytes; raises OutputFailed when it takes no more."""
+    """Gives standard output for bytes.  Raises OutputFailed when it accepts no more."""
     flush()
     told = cast(BinaryIO, _Told(sys.stdout.buffer, STDOUT, _NOT_WHOLE))
     yield told

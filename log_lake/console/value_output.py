@@ -55,9 +55,9 @@ def write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, 
 
 
 def untyped(schema: pa.Schema, format: str) -> list[str]:
-    """The fields, with their types, that the format can only write as text or as another type.
+    """Returns the fields, with their types, that the format can only write as text or as another type.
 
-    Empty if the format keeps all types.
+    Returns none if the format keeps all types.
     """
     if format not in ("json", "csv"):
         return []

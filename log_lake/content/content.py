@@ -48,8 +48,8 @@ class ContentSum:
 
 @dataclass
 class ObjectSums:
-    """The sums of tables that become one object: of their content without hidden columns, and of their records'
-    ages.
+    """The sums of tables that become one object: the sum of their content without hidden columns, and the sum of
+    their records' ages.
 
     `ages` is None if the records have none.
     """

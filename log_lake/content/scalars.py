@@ -57,7 +57,8 @@ _FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
 
 
 def mixed(values: ValueHashes) -> ValueHashes:
-    """Changes the numbers in place, so that each bit depends on every earlier bit, and returns them."""
+    """Mixes the bits of the numbers in place, so that each bit depends on every earlier bit, and returns
+    them."""
     above = values >> _SHIFT
     values ^= above
     for factor in _FACTORS:

@@ -19,7 +19,7 @@ class Backfill:
     last: dt.datetime
 
     def command(self, dag_id: str) -> list[str]:
-        """The words of the command that starts it."""
+        """Returns the words of the command that starts the backfill."""
         return [
             *("airflow", "backfill", "create", "--dag-id", dag_id),
             *("--from-date", self.first.isoformat()),
@@ -29,7 +29,7 @@ class Backfill:
 
 
 def backfills_of(coverage: Coverage) -> list[Backfill]:
-    """A backfill for each run of gaps that follow one another, in order.
+    """Returns a backfill for each run of gaps that follow one another, in order.
 
     Both dates of a backfill are begins of intervals, and inclusive.  So the last is just before the end of the
     gap: the schedule of the DAG may cut time finer than the coverage does.  A gap may have had a run already;

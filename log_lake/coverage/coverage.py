@@ -27,11 +27,11 @@ SAY_SINCE = "say since when there should be some: intervals.since"
 
 @dataclass(frozen=True)
 class IntervalCoverage:
-    """One interval of the schedule, from `begin` to before `end`, and its state.
+    """One interval of the schedule, from `begin` (inclusive) to `end` (exclusive), and its state.
 
-    If it is held, it has the version that brought it, and when that work began.  This is the newest version
-    that brought all of it, or, if several brought a part each, the newest of those.  `due`: the time from which
-    on it is late if it is not held; None: never.
+    If the branch holds it, it has the version that brought it, and when that work began.  This is the newest
+    version that brought all of it, or, if several brought a part each, the newest of those.  `due`: the time
+    from which on it is late if it is not held; None: never.
     """
 
     begin: dt.datetime
@@ -76,7 +76,7 @@ class Coverage:
 
     @property
     def spans(self) -> list[tuple[str, Sequence[IntervalCoverage]]]:
-        """Neighbours with the same state, in order."""
+        """The intervals in groups of neighbours with the same state, in order."""
         return [(state, tuple(ones)) for state, ones in groupby(self.intervals, key=lambda one: one.state)]
 
 
@@ -87,12 +87,12 @@ def coverage_of(
     until: dt.datetime | None = None,
     now: float | None = None,
 ) -> Coverage:
-    """The coverage of a branch from `since` (default: the setting, or the first interval that is held) up to
-    `until` (default: now).
+    """Returns the coverage of a branch from `since` (default: the setting, or the first interval that is held) up
+    to `until` (default: now).
 
-    A time without a zone is one of the schedule.  `now` is in seconds since 1970.  Raises InvalidInput for a pool
-    whose key begins with no time, for a year that is not in `YEARS`, and for too many intervals since a time that
-    was given.
+    A time without a zone is one of the schedule.  `now` is in seconds since 1970.  Raises InvalidInput for a
+    pool whose key begins with no time, for a year that is not in `YEARS`, and for too many intervals since a
+    time that was given.
     """
     policy = coverage_policy_of(revision.settings)
     at = dt.datetime.fromtimestamp(revision.now if now is None else now, dt.UTC)
@@ -162,7 +162,7 @@ def _intervals(
 
 
 def loaded_at(one: CoveredInterval) -> dt.datetime | None:
-    """When the transaction that brought an interval began, by its writer's clock; None if the transaction's id has
-    no time."""
+    """Returns when the transaction that brought an interval began, by its writer's clock; None if the
+    transaction's id has no time."""
     seconds = id_seconds(one.transaction_id)
     return dt.datetime.fromtimestamp(seconds, dt.UTC) if seconds else None

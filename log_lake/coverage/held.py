@@ -51,7 +51,7 @@ class HeldRanges:
         return brought
 
     def first(self, key: PoolKey, zone: dt.tzinfo) -> dt.datetime | None:
-        """The begin of the first interval that is held, as a time in the zone; None if none is."""
+        """Returns when the first interval that is held begins, as a time in the zone; None if none is held."""
         bounds = self._highs if key.fields[0].descending else self._lows
         times = (time_of(bound, key=key, zone=zone) for bound in bounds)
         return min((time for time in times if time is not None and time.year in YEARS), key=utc, default=None)

@@ -16,7 +16,7 @@ SHORT_TAIL = 64
 
 
 def depth_due(signs: PoolSigns) -> float | None:
-    """The time since which more objects overlap than the policy allows."""
+    """Returns the time since which more objects overlap than the policy allows; None if no more do."""
     allowed = signs.settings["compact.depth"]
     if signs.state is None or len(signs.state.arrivals) <= allowed:
         return None
@@ -24,7 +24,7 @@ def depth_due(signs: PoolSigns) -> float | None:
 
 
 def tombstones_due(signs: PoolSigns) -> float | None:
-    """The time at which the first tombstone must be applied."""
+    """Returns the time at which the first tombstone must be applied; None if none must."""
     if signs.state is None:
         return None
     deletes, replaces = signs.state.deletes, signs.state.replaces
@@ -36,7 +36,7 @@ def tombstones_due(signs: PoolSigns) -> float | None:
 
 
 def checkpoint_due(signs: PoolSigns) -> float | None:
-    """The time at which the next checkpoint must be written."""
+    """Returns the time at which the next checkpoint must be written; None if none must."""
     if signs.tail is None:
         return None
     age, first, full = signs.settings["checkpoint.age"], signs.tail.first, signs.tail.full
@@ -47,7 +47,7 @@ def checkpoint_due(signs: PoolSigns) -> float | None:
 
 
 def purge_due(signs: PoolSigns) -> float | None:
-    """The time at which the oldest entry of the journal may be purged."""
+    """Returns the time at which the oldest entry of the journal may be purged; None if no entry may."""
     if signs.tail is None or signs.tail.oldest is None or not signs.tail.purgeable:
         return None
     due: float = signs.tail.oldest + signs.settings["history.keep"]
@@ -55,23 +55,24 @@ def purge_due(signs: PoolSigns) -> float | None:
 
 
 def garbage_due(signs: PoolSigns) -> float | None:
-    """The time at which the first removed object that nothing keeps may be deleted."""
+    """Returns the time at which the first removed object that nothing keeps may be deleted; None if there is no
+    such object."""
     garbage = signs.garbage
     return garbage.due if garbage is not None and garbage.deletable else None
 
 
 def erasure_due(signs: PoolSigns) -> float | None:
-    """The time at which the oldest pending erasure began."""
+    """Returns the time at which the oldest pending erasure began; None if none is pending."""
     return signs.erasures[0] if signs.erasures else None
 
 
 def publication_due(signs: PoolSigns) -> float | None:
-    """The time of the first transaction that the published table lacks."""
+    """Returns the time of the first transaction that the published table lacks; None if it lacks none."""
     return signs.publication.since if signs.publication is not None else None
 
 
 def coverage_due(signs: PoolSigns) -> float | None:
-    """The time by which the first missing interval was expected."""
+    """Returns the time by which the first missing interval was expected; None if none is missing."""
     return signs.coverage.dues[0] if signs.coverage is not None and signs.coverage.dues else None
 
 

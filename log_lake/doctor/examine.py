@@ -35,10 +35,11 @@ MEMORY = naming.quiet("doctor", "well")
 
 
 def examine(lake: Lake, pools: Sequence[str] = (), *, anew: bool = False, writes: bool = True) -> LakeHealth:
-    """Returns the health of these pools (none: all), and of what they share. If `writes` is false, it writes
+    """Returns the health of these pools (none: all), and of what they share.  If `writes` is false, it writes
     nothing.
 
-    Raises NotFound for an unknown pool; Unavailable, Denied or Corrupt if the list of pools cannot be read.
+    Raises NotFound for an unknown pool.  Raises Unavailable, Denied or Corrupt if the list of pools cannot be
+    read.
     """
     for name in pools:
         lake.pool(name)

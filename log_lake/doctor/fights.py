@@ -14,7 +14,7 @@ from log_lake.settings.settings import check_setting, check_together
 
 
 def unusable(config: PoolConfig) -> list[str]:
-    """Why settings of the pool are refused: first the faults of single settings, then those of settings
+    """Returns why settings of the pool are refused: first the faults of single settings, then those of settings
     together."""
     faults = []
     for name, text in config.settings.items():

@@ -24,7 +24,7 @@ class Verdict(IntEnum):
 
     @property
     def word(self) -> str:
-        """The verdict as people read it."""
+        """The verdict as people read it, in one word."""
         return self.name.lower()
 
 
@@ -45,7 +45,7 @@ class HealthFinding:
 
 
 def verdict_of(findings: Iterable[HealthFinding]) -> Verdict:
-    """The worst of the findings; well without any."""
+    """Returns the verdict that the worst of the findings gives; well without any."""
     return Verdict(max((one.severity for one in findings), default=Severity.NOTE))
 
 

@@ -40,7 +40,7 @@ loads."""
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding before it gets its kind and its pool."""
+    """What a judge found, before the finding gets its kind and its pool."""
 
     severity: Severity
     says: str
@@ -50,10 +50,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class PoolKind:
-    """A row of the table: the name of the kind; what it finds; the agent whose work it is, "" for none; the judge.
+    """A kind of findings: its name; what it finds; the agent whose work it is about, "" for none; the judge.
 
-    `judge` raises InvalidInput if it needs a setting that cannot be used. The kind `settings` finds such
-    settings.
+    `judge` is the function that decides from the signs of a pool.  It raises InvalidInput if it needs a setting
+    that cannot be used; the kind `settings` finds such settings.
     """
 
     name: str
@@ -77,7 +77,7 @@ def findings_of(signs: PoolSigns) -> list[HealthFinding]:
 
 
 def paused_by(signs: PoolSigns, agent: str) -> str:
-    """The setting by which an agent leaves the pool alone; "" if it does not."""
+    """Returns the setting by which an agent leaves the pool alone; "" if the agent works on it."""
     if signs.settings["agents"] == "paused":
         return "agents"
     is_upkeep = AGENTS[agent].purpose is Purpose.UPKEEP

@@ -28,7 +28,8 @@ few seconds; the rest allows for clocks that differ."""
 
 @dataclass(frozen=True)
 class LakeKind:
-    """A row of the table: the name of the kind; what it finds; the judge."""
+    """A kind of findings about the whole lake: its name; what it finds; and the function that judges the
+    signs."""
 
     name: str
     says: str

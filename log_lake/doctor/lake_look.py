@@ -41,7 +41,8 @@ T = TypeVar("T")
 class LakeLook:
     """What was read of a lake, each part once.
 
-    `jobs`: the newest jobs by pool, each newest first. `alive`: by agent, when it last left a sign.
+    `jobs`: the newest jobs by pool, each newest first.  `alive`: by agent, when that agent last showed that it
+    works.
     """
 
     store: StoreSigns = field(default_factory=StoreSigns)

@@ -105,7 +105,7 @@ def ingests(pool: Pool) -> bool:
 
 
 def parked_times(pool: Pool) -> tuple[float, ...]:
-    """The times at which the parked files of `main` were parked, ascending."""
+    """Returns the times at which the parked files of `main` were parked, ascending."""
     return tuple(sorted(one.time for one in parked_files(pool)))
 
 
@@ -147,7 +147,7 @@ def _ahead(pool: Pool, version: int, state: PoolState, *, latest: float) -> floa
 
 
 def arrivals(references: Sequence[Reference]) -> tuple[float, ...]:
-    """When the objects that overlap where the pool is deepest were made, ascending; pure."""
+    """Returns when the objects that overlap where the pool is deepest were made, ascending; pure."""
     depth = deepest = 0
     key = b""
     highs = sorted(r.high for r in references)

@@ -18,11 +18,12 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class TailSigns:
-    """The entries of a journal after its newest checkpoint, and its oldest entries.
+    """The facts about a journal's end: the entries after its newest checkpoint, and its oldest entries.
 
-    `entries` counts those after the checkpoint; `first` is the time of the first of them.  `full` is the time
-    of the entry whose number makes a checkpoint due; None if there are fewer entries. `oldest` is the time of
-    the journal's oldest entry, None if there is none.  `purgeable` counts entries that a purge may delete.
+    `entries` counts the entries after the checkpoint; `first` is the time of the first of them.  `full` is the
+    time of the entry whose number makes a checkpoint due; None if there are fewer entries.  `oldest` is the
+    time of the journal's oldest entry, None if there is none.  `purgeable` counts the entries that a purge may
+    delete.
     """
 
     entries: int = 0
@@ -81,7 +82,8 @@ class CoverageSigns:
 
 @dataclass(frozen=True)
 class PublicationSigns:
-    """How many `transactions` the published table lacks; the first of them came at `since`.
+    """How far a published table is behind: the number of `transactions` that it lacks, and when the first of them
+    came (`since`).
 
     `since` is None if it is not behind.
     """

@@ -54,7 +54,7 @@ class OwnTombstones:
 
     @property
     def reason(self) -> str:
-        """The prefix of the erasure's tombstones and messages."""
+        """The text with which the reasons of the erasure's tombstones and its messages begin."""
         return f"erasure {self.erasure_id}"
 
     @property

@@ -41,7 +41,7 @@ class Holders:
     uncommitted: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, id: str) -> list[str]:
-        """The holders that may need the object; empty if it may be deleted."""
+        """Returns the holders that may need the object; empty if it may be deleted."""
         if id in self.uncommitted:
             return [self.uncommitted[id]]
         if id in self.tagged:
@@ -56,7 +56,7 @@ class Holders:
         return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
 
     def readers_before(self, version: int) -> list[str]:
-        """Readers of older versions, which may still read inlined objects from the journal."""
+        """Returns the readers of older versions, which may still read inlined objects from the journal."""
         older = (one for one in self.leases.live if one.note.kind == READ and one.note.version < version)
         return [named(lease) for lease in older]
 
@@ -80,28 +80,30 @@ def tagged_by_object(state: PoolState, pairs: Iterable[tuple[str, Reference]]) -
 
 
 def named(lease: Lease) -> str:
-    """The lease in words: its holder, and its reason."""
+    """Returns words for a lease: its holder, and its reason."""
     why = f" ({lease.note.why})" if lease.note.why else ""
     return f"{LEASE}{lease.id} of {lease.note.holder}{why}"
 
 
 def in_journal_words(name: str) -> str:
-    """Describes an entry, a checkpoint or a request of the journal that has the bytes of an inlined object."""
+    """Returns words for an entry, a checkpoint or a request of the journal that has the bytes of an inlined
+    object."""
     return f"{IN_JOURNAL}{name}, which has its bytes: purge the journal, or erase without keeping the history"
 
 
 def file_words(name: str) -> str:
-    """Describes a file in the pool's folder that no writer of the lake made, so its content is unknown."""
+    """Returns words for a file in the pool's folder that no writer of the lake made, so that its content is
+    unknown."""
     return f"{FILE}{name}, which is none of the pool's objects"
 
 
 def copy_words(name: str) -> str:
-    """Describes a copy of an object beside a published table."""
+    """Returns words for a copy of an object beside a published table."""
     return f"{COPY}{name} beside a published table"
 
 
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
-    """Says how a person releases the object from this holder; `by` is as in a receipt."""
+    """Returns words for how a person releases the object from this holder; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
     if kind is not None:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"

@@ -24,7 +24,7 @@ damaged."""
 
 
 def answer_of(target: Target, worker: Worker, located: Located) -> HoldingAnswer:
-    """The answer for an object.  Raises Unavailable."""
+    """Returns whether an object holds a matching record, or why that is not known.  Raises Unavailable."""
     try:
         return holds_such(worker.store, target, located)
     except Corrupt as error:  # who asks knows whether the object is needed

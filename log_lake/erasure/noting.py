@@ -34,7 +34,7 @@ METADATA = "erasure"
 
 
 class Notes:
-    """The notes of a run; `receipt` is what is known so far."""
+    """What a run of an erasure has noted; `receipt` is what is known so far."""
 
     def __init__(self, pool: Pool, receipt: Receipt, workers: Workers) -> None:
         self.pool, self.receipt, self.workers = pool, receipt, workers

@@ -49,7 +49,8 @@ class ReceiptObject(msgspec.Struct, frozen=True):
 
 
 class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A transaction of the erasure; `time` in microseconds since 1970; the objects that it removed and added."""
+    """A transaction of the erasure; `time` is in microseconds since 1970.  It has the objects that it removed and
+    added."""
 
     version: int
     id: str
@@ -135,7 +136,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def key_range(self) -> KeyRange:
-        """The keys that were asked for."""
+        """The range of keys whose records were to be erased."""
         return KeyRange(self.low, self.high)
 
     @property
@@ -206,7 +207,7 @@ def _of_pool(receipt: Receipt, pool: Pool, name: str) -> Receipt:
 
 
 def read_all(pool: Pool) -> Iterator[Receipt]:
-    """The receipts of a pool, oldest first.  Raises Corrupt, Unavailable."""
+    """Yields the receipts of a pool, oldest first.  Raises Corrupt, Unavailable."""
     for info in list(pool.store.list(naming.erasures(pool.config.id))):
         data = pool.store.get(info.name)
         if data is not None:

@@ -182,7 +182,7 @@ class _Run:
         return self._is_clean()
 
     def end(self) -> Receipt:
-        """Write the results; if no object is held, retire the tombstones, purge, and mark the erasure as
+        """Writes the results; if no object is held, retires the tombstones, purges, and marks the erasure as
         done."""
         self.held += self.notes.held_by_others()
         self.held += held_copies(self.pool, self.receipt, self.search.on_store)
@@ -256,7 +256,7 @@ class _Run:
 
     @property
     def target(self) -> Target:
-        """The matching records."""
+        """The records that the erasure removes."""
         return self.search.target
 
     def _look_at_fields(self) -> None:

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TaggedObjects:
-    """What a tag keeps.
+    """The objects that a tag keeps.
 
     `references`: those that may hold matching records, by statistics.  `unlisted`: objects of the tag that are
     in no branch and not on the list of removed objects.
@@ -63,7 +63,7 @@ class TaggedObjects:
 
 @dataclass
 class Search:
-    """Finds out which objects hold matching records; `answers` are the results so far.
+    """Finds out which objects hold matching records; `answers` are the results so far, by object.
 
     `named`: objects in which an earlier run found matching records.  `tagged`: what was read from tags so far.
     """
@@ -76,7 +76,8 @@ class Search:
     tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
 
     def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:
-        """By branch: the references whose objects hold matching records; branches without any are left out.
+        """Returns, by branch, the references whose objects hold matching records; branches without any are left
+        out.
 
         Raises ObjectMissing, Corrupt, Unavailable.
         """
@@ -98,8 +99,8 @@ class Search:
     def in_tags(
         self, state: PoolState, names: list[ObjectInfo], *, now: float
     ) -> Iterator[tuple[str, Reference]]:
-        """The tags that are live at `now` (seconds since 1970), with their references that hold matching
-        records.
+        """Yields the names of the tags that are live at `now` (seconds since 1970), with their references that
+        hold matching records.
 
         Raises Corrupt if the state of a tag cannot be read.
         """
@@ -206,7 +207,7 @@ class Search:
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    """The items in lists of at most `size`."""
+    """Yields the items in lists of at most `size`."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
@@ -220,7 +221,8 @@ def known_id(info: ObjectInfo) -> str:
 
 
 def foreign(names: list[ObjectInfo]) -> list[str]:
-    """Names that are neither those of data objects, so their content is unknown, nor of indexes of these.
+    """Returns the listed names that are neither those of data objects (so their content is unknown) nor of indexes
+    of these.
 
     The index of a data object that is not there counts as foreign: it may hold values of erased records.
     """

@@ -40,7 +40,8 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Bound:
-    """What may hold matching records, by statistics: objects of branches, their records and their bytes."""
+    """How much may hold matching records, by statistics: the number of objects of branches, their records and
+    their bytes."""
 
     objects: int
     records: int
@@ -48,7 +49,7 @@ class Bound:
 
 
 def bound(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Bound:
-    """The objects of branches that an erasure would search; reads no object.
+    """Returns how many objects of branches an erasure would search; reads no object.
 
     Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
@@ -68,7 +69,7 @@ def look(
     grace: float | None = None,
     workers: Workers | None = None,
 ) -> Sighting:
-    """What an erasure would find.  `grace`: as in `run.erase`.
+    """Returns what an erasure would find.  `grace`: as in `run.erase`.
 
     Writes a lease for a moment, to get the store's time.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """

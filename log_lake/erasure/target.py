@@ -78,7 +78,7 @@ class Target:
         return self.config.key_of(sub_pool)
 
     def rule(self, sub_pool: str) -> Rule:
-        """How records with equal keys are combined."""
+        """Returns the rule by which records with equal keys are combined in a pool or sub-pool."""
         return rule_of(self.config, sub_pool)
 
     def range_in(self, sub_pool: str) -> KeyRange:
@@ -107,7 +107,7 @@ class Target:
         return bool(self.until) and self.rule(sub_pool).kind != "aggregate"
 
     def of_all_versions(self) -> Target:
-        """The same records in all versions."""
+        """Returns the same records in all versions."""
         return replace(self, until=0)
 
     def may_be_in(self, reference: Reference, schema_of: SchemaOf) -> bool:
@@ -150,15 +150,15 @@ class Target:
         return mask
 
     def matches(self, table: pa.Table, sub_pool: str) -> Mask:
-        """For each record of a sorted table with all its columns: whether it matches."""
+        """Returns for each record of a sorted table with all its columns whether it matches."""
         mask = self.fulfilled(table, sub_pool)
         if mask.any() and self.leaves_markers(sub_pool):
             mask &= ~bare_markers(table, self.key(sub_pool).names)
         return mask
 
     def without(self, table: pa.Table, sub_pool: str) -> pa.Table:
-        """What an object keeps of a sorted table with all its columns; the table needs `_deleted` if markers
-        are left."""
+        """Returns what an object keeps of a sorted table with all its columns; the table needs `_deleted` if
+        markers are left."""
         mask = self.matches(table, sub_pool)
         if not mask.any():
             return table

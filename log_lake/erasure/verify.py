@@ -25,7 +25,7 @@ from log_lake.workers import Here
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
-    """The contradictions to the receipt, a line each; empty if there is none.
+    """Yields what contradicts the receipt, a line each; nothing if nothing does.
 
     Writes a lease for a moment, to get the store's time.  Raises InvalidInput (the receipt of another pool),
     NotFound (the pool was dropped), Corrupt, Unavailable.

@@ -20,13 +20,13 @@ class Config(msgspec.Struct, frozen=True):
 
 
 class ListedNamespaces(msgspec.Struct, frozen=True):
-    """Namespaces, each as its levels."""
+    """The body that lists namespaces, each by the names of its levels."""
 
     namespaces: Sequence[tuple[str, ...]]
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """A namespace and its properties."""
+    """The body that describes a namespace: its name and its properties."""
 
     namespace: tuple[str, ...]
     properties: dict[str, str]
@@ -40,13 +40,13 @@ class Identifier(msgspec.Struct, frozen=True):
 
 
 class ListedTables(msgspec.Struct, frozen=True):
-    """The tables of a namespace."""
+    """The body that lists the tables of a namespace."""
 
     identifiers: Sequence[Identifier]
 
 
 class LoadedTable(msgspec.Struct, frozen=True):
-    """A table: where its metadata is, and the metadata itself."""
+    """The body that describes a table: where its metadata is, and the metadata itself."""
 
     metadata_location: str = msgspec.field(name="metadata-location")
     metadata: msgspec.Raw
@@ -54,7 +54,7 @@ class LoadedTable(msgspec.Struct, frozen=True):
 
 
 class ErrorModel(msgspec.Struct, frozen=True):
-    """An error; the code is the status of the answer."""
+    """An error, as an answer describes it; the code is the status of the answer."""
 
     message: str
     type: str

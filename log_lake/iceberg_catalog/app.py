@@ -95,7 +95,7 @@ def request_of(scope: AsgiScope, *, below: str = "") -> CatalogRequest:
 
 
 async def send_response(response: CatalogResponse, send: Send) -> None:
-    """Send the answer.  No cache may keep it: it may be another user's."""
+    """Sends the answer.  No cache may keep it: it may be another user's."""
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **response.headers}
     if response.body:
         headers["Content-Length"] = str(len(response.body))

@@ -23,7 +23,7 @@ class Refusal(Exception):
 
     @classmethod
     def no_namespace(cls, name: str) -> Refusal:
-        """There is no such namespace."""
+        """Returns the refusal of a request for a namespace that does not exist."""
         shown = printable(name.replace("\x1f", "."))
         return cls(
             404, "NoSuchNamespaceException", f"namespace {shown!r} does not exist; list the namespaces"
@@ -31,17 +31,17 @@ class Refusal(Exception):
 
     @classmethod
     def no_table(cls, message: str) -> Refusal:
-        """There is no such table."""
+        """Returns the refusal of a request for a table that does not exist."""
         return cls(404, "NoSuchTableException", message)
 
     @classmethod
     def no_login(cls, message: str) -> Refusal:
-        """The request has no valid token."""
+        """Returns the refusal of a request without a valid token."""
         return cls(401, "NotAuthorizedException", message)
 
     @classmethod
     def no_right(cls, message: str) -> Refusal:
-        """The user may not ask this."""
+        """Returns the refusal of a request that the user has no right to make."""
         return cls(403, "ForbiddenException", message)
 
 

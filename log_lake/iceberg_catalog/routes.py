@@ -50,7 +50,7 @@ class Namespaces:
 
 @dataclass(frozen=True)
 class OneNamespace:
-    """A lake."""
+    """A request for one lake."""
 
     namespace: str
     exists: bool
@@ -58,7 +58,7 @@ class OneNamespace:
 
 @dataclass(frozen=True)
 class AllTables:
-    """The pools of a lake."""
+    """A request for the list of a lake's pools."""
 
     namespace: str
 
@@ -76,7 +76,8 @@ Question = ClientSettings | Namespaces | OneNamespace | AllTables | OneTable
 
 
 def question_of(request: CatalogRequest) -> Question:
-    """What the request asks.  Raises Refusal, and InvalidInput for a path or query that cannot be read."""
+    """Returns what the request asks.  Raises Refusal, and InvalidInput for a path or query that cannot be
+    read."""
     parts = parts_of(request.path)
     if request.method not in ("GET", "HEAD"):
         raise Refusal(

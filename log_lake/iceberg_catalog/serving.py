@@ -103,10 +103,10 @@ def serve(
     started: Callable[[], None],
     around: Callable[[CatalogApp, Lakes, Admitting], AsgiApp],
 ) -> None:
-    """Serve the catalog of these lakes, by their namespaces, until the process is asked to end.
+    """Serves the catalog of these lakes, by their namespaces, until the process is asked to end.
 
-    `around` gives the application with all other routes, which passes the catalog's own on.  `started` is called as
-    soon as the server answers.  Without `may_write` nothing is published.
+    `around` gives the application with all other routes, which passes the catalog's own on.  `started` is
+    called as soon as the server answers.  Without `may_write` nothing is published.
     """
     import log_lake.publish.files  # noqa: F401  takes seconds to import; the first client need not wait for it
 

@@ -42,7 +42,7 @@ class PoolTable:
 
     @property
     def to(self) -> str:
-        """Where it is published."""
+        """The place to which the table is published."""
         return (self.pool.settings["publish.iceberg"] if self.ref == MAIN else "") or BESIDE
 
     @property
@@ -52,7 +52,7 @@ class PoolTable:
 
     @property
     def name(self) -> str:
-        """Its name for a person."""
+        """The name of the table, as a person reads it."""
         return self.pool.name if self.ref == MAIN else f"{self.pool.name}@{self.ref}"
 
 

@@ -31,9 +31,9 @@ class Turns(Generic[T]):
         self._changing = threading.Lock()
 
     def join(self, key: Hashable, start: Callable[[], Future[T]]) -> Future[T]:
-        """The result of a call for the key that begins after this moment.
+        """Returns the result of a call for the key that begins after this moment.
 
-        `start` begins a call; it is used if no other request waits for the same.  Raises what it raises.
+        `start` begins a call; it is used if no other request waits for the same key.  Raises what it raises.
         """
         with self._changing:
             if key in self._running:

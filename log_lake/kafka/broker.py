@@ -38,7 +38,8 @@ AT_ONCE, ROUND_SECONDS = 10_000, 0.1
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message.  `time` is in milliseconds since 1970, None if it has none; `value` is None for a tombstone."""
+    """A message of Kafka.  `time` is in milliseconds since 1970, None if it has none; `value` is None for a
+    tombstone."""
 
     partition: Partition
     offset: int
@@ -56,7 +57,7 @@ class Message(msgspec.Struct, frozen=True):
 
 @dataclass
 class Broker:
-    """The brokers of a source. It connects at the first question."""
+    """The brokers of a source; the connection is made at the first question."""
 
     source: KafkaSource
     clients: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -69,8 +70,8 @@ class Broker:
         need("kafka", f"kafka://{','.join(self.source.hosts)}")
 
     def look(self) -> list[SeenPartition]:
-        """Returns the partitions of all topics.  Raises NotFound for a topic that does not exist, Unavailable,
-        InvalidInput."""
+        """Asks which partitions all topics have, and returns them.  Raises NotFound for a topic that does not
+        exist, and Unavailable, InvalidInput."""
         from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
 

@@ -40,7 +40,8 @@ LOST_IN_A_ROW = 100
 
 @dataclass(frozen=True)
 class KafkaLoad:
-    """The results of the batches, one after another, and the partitions that were not read."""
+    """What a load of topics did: the results of its batches, one after another, and the partitions that were not
+    read."""
 
     results: tuple[LoadResult, ...] = ()
     faults: tuple[OffsetFault, ...] = ()

@@ -61,7 +61,7 @@ class MessageReading(Reading):
         return cls(**{**vars(reading), "keyless": "accept", "records": ""})
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
-        """Like `Reading.reject`, but names the place of the message."""
+        """Rejects a record as `Reading.reject` does, but names the place of its message."""
         message = self.messages[line - 1]
         if self.bad_records == "fail":
             raise InvalidInput(f"{_place(message)}, offset {message.offset}: {reason}")

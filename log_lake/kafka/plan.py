@@ -42,7 +42,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
     @property
     def life(self) -> tuple[str, str, str]:
-        """What distinguishes the topic from later topics of the same name, and from those of other brokers."""
+        """What distinguishes the topic from later topics of the same name, and from topics of other brokers."""
         return self.topic, self.cluster, self.topic_id
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class OffsetFault:
     position: str
 
     def line(self, pool_name: str) -> str:
-        """The fault, and what to do."""
+        """Returns a line that names the fault, and says what to do."""
         return f"{self.partition}: {self.why}; lake offsets {pool_name} --set {self.position}"
 
 
@@ -103,7 +103,7 @@ class ReadPlan:
 
     @property
     def offsets(self) -> int:
-        """Offsets to read; some may have no message, because of compaction or transactions."""
+        """The number of offsets to read; some may have no message, because of compaction or transactions."""
         return sum(span.end - span.begin for span in self.spans)
 
 

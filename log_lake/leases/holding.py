@@ -106,7 +106,8 @@ class HeldLease:
         self._written = begun
 
     def move(self, version: int) -> None:
-        """Holds a later version from the next renewal on: the work no longer needs the earlier ones."""
+        """Makes the lease hold a later version from the next renewal on: the work no longer needs the earlier
+        ones."""
         self.note = msgspec.structs.replace(self.note, version=version)
 
     @property

@@ -29,7 +29,7 @@ READ, WRITE, VACUUM = "read", "write", "vacuum"
 
 
 class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of a lease: the kind of work, the version that it reads, its holder, the reason, and its ttl in
+    """What a lease says: the kind of work, the version that it reads, its holder, the reason, and its ttl in
     seconds.
 
     `first`: the smallest id that a new object of the work can have, "" if it writes none.
@@ -67,11 +67,11 @@ class Lease:
     modified: float
 
     def is_live(self, now: float) -> bool:
-        """Whether it still keeps objects at `now`, in seconds since 1970 by the store's clock."""
+        """Whether the lease still keeps objects at `now`, in seconds since 1970 by the store's clock."""
         return now - self.modified <= min(self.note.ttl, MAX_TTL)
 
     def until(self) -> float:
-        """When it dies unless it is written again, in seconds since 1970 by the store's clock."""
+        """When the lease expires unless it is written again, in seconds since 1970 by the store's clock."""
         return self.modified + min(self.note.ttl, MAX_TTL)
 
 
@@ -84,12 +84,12 @@ class Leases:
 
     @property
     def live(self) -> list[Lease]:
-        """The live ones, without those of vacuums, which hold nothing."""
+        """The live leases, without those of vacuums, which keep no object."""
         return [lease for lease in self.all if lease.is_live(self.now) and lease.note.kind != VACUUM]
 
     @property
     def dead(self) -> list[Lease]:
-        """The dead ones."""
+        """The leases that have expired."""
         return [lease for lease in self.all if not lease.is_live(self.now)]
 
     @property

@@ -25,7 +25,7 @@ DONE_BY = {"publish": "compact", "purge": "checkpoint"}
 
 @dataclass(frozen=True)
 class SeenLake:
-    """A lake as the server names it: its pools, None if it could not be read; the sums over its jobs."""
+    """A lake as the server names it: its pools, None if it could not be read; and the sums over its jobs."""
 
     name: str
     pools: SeenPools | None = None
@@ -74,7 +74,7 @@ known."""
 
 
 def families(lakes: Sequence[SeenLake], process: Counts) -> Iterator[Metric]:
-    """All families; `process` are the totals of this process."""
+    """Yields all families of metrics; `process` are the totals of this process."""
     yield from _of_lakes(lakes)
     yield from _of_pools(lakes)
     yield from _of_jobs(lakes)
@@ -135,7 +135,8 @@ def _pools(lakes: Sequence[SeenLake]) -> Iterator[tuple[str, SeenPool]]:
 
 
 def lags(pool: SeenPool, *, now: float) -> Iterator[tuple[str, float]]:
-    """By agent, how long ago its oldest work became due, in seconds; 0 also if a setting pauses the agent.
+    """Yields, by agent, how many seconds ago its oldest work on the pool became due; 0 also if a setting pauses
+    the agent.
 
     Agents whose settings cannot be used are left out.
     """

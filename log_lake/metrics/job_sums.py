@@ -68,7 +68,8 @@ def _counted(seconds: float) -> float:
 
 
 class JobSums:
-    """The sums by agent, since the first look, by the lake's clock; one thread adds at a time."""
+    """The sums over the jobs of a lake by agent, since the first read, by the lake's clock; one thread adds at a
+    time."""
 
     def __init__(self, *, every: float = READ_SECONDS) -> None:
         self._every, self._read = every, 0.0
@@ -79,7 +80,7 @@ class JobSums:
         self.by_agent: dict[str, AgentSums] = {name: AgentSums() for name in AGENTS}
 
     def update(self, lake: Lake) -> None:
-        """Add the jobs that ended since the last call.  Raises what `list_jobs` raises."""
+        """Adds the jobs that ended since the last call.  Raises what `list_jobs` raises."""
         now = lake.context.now()
         if self._began is None:
             self._began = dt.datetime.fromtimestamp(now, dt.UTC)

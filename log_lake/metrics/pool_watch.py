@@ -55,7 +55,8 @@ class SeenPool:
 
 @dataclass(frozen=True)
 class SeenPools:
-    """The pools by name, at most `MAX_POOLS` of the `total`; `looked` counts those that were just read."""
+    """The pools of a lake by name, at most `MAX_POOLS` of the `total`; `looked` counts the pools that were just
+    read."""
 
     pools: Sequence[SeenPool]
     total: int

@@ -27,8 +27,8 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Applied:
-    """The result: the version of the list of pools afterwards (0: no entry was written), and the dropped
-    pools."""
+    """What applying a file did: the version of the list of pools afterwards (0: no entry was written), and the
+    dropped pools."""
 
     version: int
     dropped: int

@@ -51,7 +51,8 @@ class Changed:
 
 @dataclass(frozen=True)
 class Difference:
-    """The steps to carry out, each part by name.  `unnamed`: pools that the file does not name and that stay."""
+    """What must be done so that the lake matches the file: the pools to create, change and drop, each by name.
+    `unnamed`: pools that the file does not name and that stay."""
 
     created: tuple[NewPool, ...] = ()
     changed: tuple[Changed, ...] = ()

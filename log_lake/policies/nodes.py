@@ -38,7 +38,7 @@ class TextPlace(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault of the file, and its place."""
+    """What is wrong in a policy file, and where."""
 
     place: TextPlace
     message: str
@@ -80,7 +80,7 @@ PolicyNode = ScalarNode | MappingNode | SequenceNode
 
 
 class Stop(Exception):
-    """Raised if the text cannot be read any further; it has the fault."""
+    """Raised if the text cannot be read any further; it has the fault that is the reason."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)

@@ -16,7 +16,8 @@ from log_lake.settings.settings import KNOWN
 def fault_lines(
     source: str, faults: Sequence[Fault], *, limits: PolicyLimits = POLICY_LIMITS
 ) -> Iterator[str]:
-    """FILE:LINE:COLUMN and what is wrong, a line each; the last line counts those beyond the limit."""
+    """Yields FILE:LINE:COLUMN and what is wrong, a line each; the last line counts the faults beyond the
+    limit."""
     for fault in faults[: limits.max_faults]:
         yield printable(f"{source}:{fault.place.line}:{fault.place.column}: {fault.message}")
     if len(faults) > limits.max_faults:

@@ -78,8 +78,8 @@ def read_tags(
 def tagged_objects(
     history: History, state: PoolState, among: Collection[str], *, now: float | None
 ) -> frozenset[str]:
-    """Returns which of the objects `among` such tags keep. Reads no state if there are no such tags. Raises
-    Corrupt, Unavailable."""
+    """Returns which of the objects `among` are kept by tags that are live at `now`.  Reads no state if there are
+    no such tags. Raises Corrupt, Unavailable."""
 
     def read(tagged: PoolState, branch: str) -> frozenset[str]:
         branch_state = tagged.branches.get(branch)

@@ -21,7 +21,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
-    """Iceberg's lower bound, from a low bound in the encoding of keys; None if there is none."""
+    """Returns Iceberg's lower bound, from a low bound in the encoding of keys; None if there is none."""
     if low is None:
         return None
     value = exact_value(low)
@@ -33,7 +33,7 @@ def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
 
 
 def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
-    """Iceberg's upper bound, from a high bound in the encoding of keys; None if there is none."""
+    """Returns Iceberg's upper bound, from a high bound in the encoding of keys; None if there is none."""
     if high is None or isinstance(kind, T.FloatType | T.DoubleType):
         return None
     value = exact_value(high)

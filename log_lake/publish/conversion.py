@@ -66,7 +66,7 @@ def _is_text_of(field: pa.Field, column: pa.Field) -> bool:
 
 
 def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]) -> bool:
-    """Returns whether readers of Iceberg could not read an object as the table's columns.
+    """Whether readers of Iceberg could not read an object as the table's columns.
 
     `texts` are the columns that are text only in the table.  Readers open no object that has a field of a type
     that they do not know, even if the table leaves the field out.  If a field is text in this object and has

@@ -25,7 +25,7 @@ number."""
 
 
 def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, layout: Layout) -> DataFile:
-    """Iceberg's description of an object.  Raises Corrupt, Unavailable."""
+    """Returns Iceberg's description of an object.  Raises Corrupt, Unavailable."""
     records = data.metadata.records
     fields = layout.names.of_pool()
     counted = {fields.get(column.name, column.name): column for column in layout.schema.fields[:MAX_COUNTED]}
@@ -59,12 +59,12 @@ def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, 
 
 
 def copy_description(*, location: str, size: int, records: int) -> DataFile:
-    """Iceberg's description of a copy with converted columns; it has no statistics."""
+    """Returns Iceberg's description of a copy with converted columns; it has no statistics."""
     return _described(location, records=records, size=size)
 
 
 def deletes_description(*, location: str, size: int, count: int, of: str) -> DataFile:
-    """Iceberg's description of a file that hides `count` records of the object at the location `of`."""
+    """Returns Iceberg's description of a file that hides `count` records of the object at the location `of`."""
     path = of.encode()
     return _described(
         location,

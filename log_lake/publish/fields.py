@@ -156,7 +156,7 @@ def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_n
 
 
 def reads_as(stored: pa.Field, column: pa.Field) -> bool:
-    """Returns whether readers of Iceberg read the stored values as values of the column."""
+    """Whether readers of Iceberg read the stored values as values of the column."""
     if is_json(stored):
         return False
     from_, to = stored.type, column.type

@@ -43,8 +43,8 @@ _AT_ONCE = 8
 
 @dataclass
 class Before:
-    """The files of the previous table, by object; and the rules by which records of its objects were hidden, as
-    far as they are known."""
+    """What the next table may reuse: the files of the previous table, by object; and the rules by which records of
+    its objects were hidden, as far as they are known."""
 
     listed: Sequence[Listed] = ()
     data: dict[str, DataFile] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Describing:
     """Schemas of objects that are copied, by id."""
 
     def described(self, rules: Iterable[ObjectRule]) -> list[Described]:
-        """Descriptions of the table's objects, without objects whose records are all hidden.
+        """Returns descriptions of the table's objects, without objects whose records are all hidden.
 
         Writes new files of deletes.  Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
         """

@@ -40,11 +40,11 @@ class KeyNames:
         return {column: name for name, column in self.table.items()}
 
     def columns(self, schema: pa.Schema) -> pa.Schema:
-        """Fields of the pool, with their names in the table."""
+        """Returns fields of the pool with their names in the table."""
         return renamed(schema, self.table)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Fields of the pool, with their names in an object that has these fields."""
+        """Returns fields of the pool with their names in an object that has these fields."""
         return renamed(schema, stored_names(schema.names, self.key))
 
     def fields(self, schema: pa.Schema) -> dict[str, str]:

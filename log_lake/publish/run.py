@@ -211,7 +211,7 @@ class _Publisher:
         return _Plan(columns, names, rules, stored, copied, texts)
 
     def shows(self, view: View) -> bool:
-        """Returns whether the present table shows the view, and its tag still keeps it."""
+        """Whether the present table shows the view, and its tag still keeps it."""
         before = self.before
         return (
             before is not None
@@ -220,7 +220,7 @@ class _Publisher:
         )
 
     def publish(self) -> PublishResult:
-        """Does steps 3 to 8."""
+        """Publishes the table by the module's steps 3 to 8, and returns the result."""
         tag = set_tag(self.pool, self.place, branch=self.branch)
         view = self.pool.at(tag)
         try:
@@ -324,7 +324,7 @@ class _Publisher:
     def finished(
         self, table: Published, outcome: str, *, added: int = 0, added_deletes: int = 0
     ) -> PublishResult:
-        """Does steps 6 and 7, which a killed publisher may have left undone; returns the result."""
+        """Takes the steps 6 and 7, which a killed publisher may have left undone; returns the result."""
         point_hint(self.place)
         places = {self.place.location}
         if self.moved is not None and self.place.store is self.pool.store:

@@ -1,4 +1,4 @@
-"""The setting of publishing: where the Iceberg table of a pool is."""
+"""The settings of publishing: where the Iceberg table of a pool is, and how its fields are converted."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _registered: dict[str, Strategy] = {}
 
 
 def names() -> tuple[str, ...]:
-    """The strategies that a pool can choose, in alphabetical order."""
+    """Returns the names of the strategies that a pool can choose, in alphabetical order."""
     return tuple(sorted({*(module.name for module in pkgutil.iter_modules(__path__)), *_registered}))
 
 

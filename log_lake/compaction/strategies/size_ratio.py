@@ -38,9 +38,9 @@ def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
 
 
 def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:
-    """The stretch with the most runs of similar sizes, neighbours in age; among equal ones the smallest.
+    """Returns the stretch with the most runs of similar sizes, neighbours in age; among equal ones the smallest.
 
-    Empty if there is none.
+    Returns no run if there is no such stretch.
     """
     newest = runs[-MAX_RUNS:]
     best: Sequence[Run] = ()

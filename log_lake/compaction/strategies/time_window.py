@@ -60,8 +60,8 @@ class Closed:
 
 @dataclass(frozen=True)
 class Windowed:
-    """The closed windows; `open`, all other references; and `within`, those of the other references that lie in a
-    single open window, by window."""
+    """References divided by window of time: the closed windows; `open`, all other references; and `within`, those
+    of the other references that lie in a single open window, by window."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
