@@ -29,7 +29,7 @@ _PACKAGES: dict[Extra, tuple[str, ...]] = {
 
 
 def need(extra: Extra, subject: str) -> None:
-    """Import the packages of an extra.  Raises InvalidInput, beginning with `subject`, if one is missing."""
+    """Imports the packages of an extra.  Raises InvalidInput, beginning with `subject`, if one is missing."""
     for package in _PACKAGES[extra]:
         try:
             importlib.import_module(package)
@@ -40,5 +40,5 @@ def need(extra: Extra, subject: str) -> None:
 
 
 def need_of_bucket(uri: str) -> None:
-    """Import the package that reads and writes a bucket's URI (s3, s3a, gs, gcs).  Raises as `need` does."""
+    """Imports the package that reads and writes a bucket's URI (s3, s3a, gs, gcs).  Raises as `need` does."""
     need("s3" if uri.startswith("s3") else "gcs", uri)

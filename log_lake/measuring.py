@@ -34,7 +34,7 @@ SCOPE = "log_lake"
 
 
 class Timing:
-    """A block whose seconds are added to a phase."""
+    """A context whose seconds are added to a phase of work."""
 
     __slots__ = ("_begun", "_meter", "_phase")
 
@@ -51,7 +51,7 @@ class Timing:
 
 
 def timed(store: object, phase: str) -> Timing:
-    """A block whose seconds are added to a phase, such as `scan.plan`, in the meter of the store."""
+    """Returns a context whose seconds are added to a phase, such as `scan.plan`, in the meter of the store."""
     return Timing(meter_of(store), phase)
 
 
@@ -70,11 +70,12 @@ class Measured:
         return None
 
     def phase(self, name: str) -> Timing:
-        """A block that is a phase of the work."""
+        """Returns a context that is measured as a phase of the work."""
         return Timing(self._meter, f"{self._work}.{name}")
 
     def each(self, name: str, items: Iterable[T]) -> Iterator[T]:
-        """The items; the time in which they are made is a phase of the work, and that of the caller is not."""
+        """Yields the items; the time in which they are made is a phase of the work, and that of the caller
+        is not."""
         iterator, phase, end = iter(items), self.phase(name), object()
         while True:
             with phase:
@@ -84,7 +85,7 @@ class Measured:
             yield item  # type: ignore[misc]  # only the end is of another class
 
     def note(self, **figures: int) -> None:
-        """Figures of the result, for the span."""
+        """Adds figures of the result to the span."""
         if self._span is not None:
             self._span.set_attributes({f"{SCOPE}.{name}": figure for name, figure in figures.items()})
 

@@ -30,5 +30,5 @@ OFFERED: dict[str, OfferedTable] = {}
 
 
 def offer(name: str, table: OfferedTable) -> None:
-    """Make a table known; the package calls this once for each."""
+    """Makes a table known; the package calls this once for each."""
     OFFERED[name] = table

@@ -43,16 +43,16 @@ class Worker:
         return self.opens()
 
     def counted(self) -> Counts:
-        """What its store was asked for so far; nothing if no unit needed it."""
+        """Returns what was asked of the worker's store so far; nothing if no unit needed the store."""
         return meter_of(self.__dict__.get("store")).counts()
 
 
 @dataclass(frozen=True)
 class SortedPiece:
-    """Sorted records that one worker gives to another, as bytes; `size` is their number.
+    """Sorted records that one worker gives to another, as bytes (`data`); `size` is the number of bytes.
 
-    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit,
-    and no other piece of its unit and part has it.  `keys` are some of its keys, encoded, about equally far apart:
+    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit, and
+    no other piece of its unit and part has it.  `keys` are some of its keys, encoded, about equally far apart:
     the first one, and at the end the last one.
     """
 
@@ -78,13 +78,14 @@ class Shuffle(Protocol[U_contra, R_co]):
     def give(
         self, worker: Worker, number: int, unit: U_contra, bounds: tuple[bytes, ...]
     ) -> Iterator[SortedPiece | R_co]:
-        """The pieces of a unit; no piece crosses a bound.  Also results, for which no other worker is needed."""
+        """Yields the pieces of a unit; no piece crosses a bound.  It also yields results, for which no other
+        worker is needed."""
 
     def cut_again(self, piece: SortedPiece, bounds: tuple[bytes, ...]) -> Iterator[SortedPiece]:
-        """A piece that was given without bounds, cut at them."""
+        """Yields a piece that was given without bounds, cut at these bounds."""
 
     def take(self, worker: Worker, pieces: Iterator[bytes]) -> R_co:
-        """What becomes of the pieces of a part, which come by unit and number."""
+        """Builds what becomes of the pieces of a part, which come by unit and number, and returns it."""
 
 
 Divide = Callable[[Sequence[SortedPiece]], tuple[bytes, ...]]
@@ -105,7 +106,7 @@ class Workers(Protocol):
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """The results of `do`, in the order of the units.
+        """Runs `do` on each unit, and returns the results in the order of the units.
 
         One task takes `each` units.  If there are at most `alone` units, this process does them itself, because
         starting a task would take longer.  Raises the error of a unit that failed.
@@ -114,7 +115,7 @@ class Workers(Protocol):
 
 @dataclass(frozen=True)
 class Here:
-    """Does one unit after another, in this process."""
+    """Workers in this process, which do one unit after another."""
 
     worker: Worker
     size: int = 1
@@ -122,13 +123,13 @@ class Here:
 
     @classmethod
     def of(cls, context: Context) -> Here:
-        """Workers with the store and the ids of an open lake."""
+        """Returns workers with the store and the ids of an open lake."""
         return cls(Worker(lambda: context.store, context.ids.new))
 
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """Like `Workers.map`."""
+        """Runs the units in this process, as `Workers.map` says."""
         return [do(self.worker, unit) for unit in units]
 
 
@@ -144,7 +145,7 @@ class Exchanging(Protocol):
         divide: Divide,
         bounds: tuple[bytes, ...] | None,
     ) -> list[R]:
-        """Like the function `exchange`, by many workers."""
+        """Runs work in two steps by many workers, as the function `exchange` says."""
 
 
 def exchange(
@@ -155,7 +156,8 @@ def exchange(
     divide: Divide,
     bounds: tuple[bytes, ...] | None = None,
 ) -> list[R]:
-    """The results of `give`, in the order of the units, then those of `take`, in the order of the parts.
+    """Runs work in two steps.  Returns the results of `give`, in the order of the units, then those of `take`, in
+    the order of the parts.
 
     Without `bounds`, `divide` says them when all units are read.  Workers of one process take all pieces as one
     part, because one worker needs no other.  Raises the error of a unit that failed.

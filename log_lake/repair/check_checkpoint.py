@@ -72,7 +72,7 @@ def add_totals(totals: ShapeTotals, table: pa.Table, *, sub_pool: str) -> None:
 
 
 def lying_totals(told: dict[tuple[str, str], Shape], counted: ShapeTotals) -> str | None:
-    """The difference between stored and counted totals, in words; None if they are equal."""
+    """Returns in words how stored and counted totals differ; None if they are equal."""
     for place in sorted(told.keys() | counted.keys()):
         shape = told.get(place) or Shape(0)
         true_sums = counted.get(place, (0, 0, 0))

@@ -66,7 +66,7 @@ class JournalCheck:
         return max(ends)
 
     def run(self) -> Iterator[Finding]:
-        """All faults of the journal.  Raises Unavailable."""
+        """Yields all faults of the journal.  Raises Unavailable."""
         hints = {name: self.journal.store.get(name) for name in self._hint_names()}
         yield from self._list()
         yield from self._lost()

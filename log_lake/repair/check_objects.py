@@ -48,10 +48,10 @@ def check_objects(
     data: bool,
     content: bool = False,
 ) -> list[Finding]:
-    """The faults of the references' objects, and of the references themselves.
+    """Returns the faults of the references' objects, and of the references themselves.
 
-    `data`: also reads every record.  `content`: compares their sums with those of the references, too.  Raises
-    Unavailable if the store refuses many objects.
+    `data`: also reads every record.  `content`: compares the records' sums with those of the references, too.
+    Raises Unavailable if the store refuses many objects.
     """
     findings: list[Finding] = []
     refusals = 0

@@ -61,13 +61,14 @@ IdArray = npt.NDArray[np.bytes_]
 
 @dataclass
 class Seen:
-    """A set of fixed-size values that grows in pieces: sorted arrays, merged when there are many."""
+    """A set of values of one size in bytes, which grows in pieces: sorted arrays, merged when there are
+    many."""
 
     kind: str
     _pieces: list[npt.NDArray[Any]] = field(default_factory=list)
 
     def add(self, values: npt.NDArray[Any]) -> None:
-        """Add the values."""
+        """Adds values to the set."""
         if len(values):
             self._pieces.append(np.unique(values.astype(self.kind)))
         # like a binary counter: each value is merged about log2(pieces) times
@@ -76,7 +77,7 @@ class Seen:
             self._pieces.append(np.union1d(older, newer))
 
     def has(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """For each value, whether it is in the set."""
+        """Returns for each value whether it is in the set."""
         mask = np.zeros(len(values), bool)
         sought = values.astype(self.kind)
         for piece in self._pieces:
@@ -127,7 +128,7 @@ class PoolCheck:
         )
 
     def run(self) -> Iterator[Finding]:
-        """All faults of the pool.  Raises Unavailable."""
+        """Yields all faults of the pool.  Raises Unavailable."""
         yield from self.journal.run()
         yield from self._requests()
         yield from self._notes()

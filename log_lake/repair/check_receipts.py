@@ -39,7 +39,8 @@ def erasures_of(text: str) -> set[str]:
 
 
 def lost_receipts(store: Store, config: PoolConfig, state: PoolState, named: Set[str]) -> Iterator[Finding]:
-    """Receipts that are missing or damaged; `named` are erasures that the entries of the journal name.
+    """Yields a finding for each receipt that is missing or damaged; `named` are erasures that the entries of the
+    journal name.
 
     The state is read before the receipts are listed: an erasure writes its receipt before anything else.
     """

@@ -21,7 +21,8 @@ def shows_whole(reference: Reference, facts: ObjectFacts) -> bool:
 
 
 def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iterator[tuple[str, str]]:
-    """Kinds of findings, each with its fault, as far as the footer shows them."""
+    """Yields the faults of a reference that the footer of its object shows, each with the kind of its
+    finding."""
     footer = facts.metadata
     if footer.key != str(key):
         yield "object_damaged", f"the object is sorted by {footer.key or 'arrival'}, the pool by {key}"
@@ -63,8 +64,8 @@ def _sequences(reference: Reference, first: int | None, last: int | None) -> lis
 def faults_of_content(
     reference: Reference, content: Content, *, shown: Content | None
 ) -> Iterator[tuple[str, str]]:
-    """Like `faults_of`, but compares the reference with the records.  `content` is that of the object's records,
-    `shown` that of the records that the reference shows (None: it shows all)."""
+    """Yields faults as `faults_of` does, but compares the reference with the records.  `content` is that of the
+    object's records, `shown` that of the records that the reference shows (None: it shows all)."""
     for fault in content.faults:
         yield "object_damaged", fault
     visible = content if shown is None else shown

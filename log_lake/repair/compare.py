@@ -41,7 +41,7 @@ def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart],
 
 
 def aligned(one: Iterable[pa.Table], two: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Both streams, cut at the same keys: each piece has all rows of its keys."""
+    """Yields both streams, cut at the same keys: each piece has all rows of its keys."""
     streams = [_Stream(one), _Stream(two)]
     while lasts := [stream.last for stream in streams if stream.fill()]:  # bounded by the rows of both
         limit = min(lasts)
@@ -61,7 +61,7 @@ class _Stream:
         return last
 
     def fill(self) -> bool:
-        """Whether there are rows; reads the next table if none are held."""
+        """Whether the stream has more rows; reads the next table if no rows are waiting."""
         while not self._held:
             table = next(self._tables, None)
             if table is None:
@@ -74,7 +74,7 @@ class _Stream:
             self._held.append(table)
 
     def cut(self, limit: bytes) -> pa.Table:
-        """All rows with keys up to `limit` (inclusive)."""
+        """Returns all rows with keys up to `limit` (inclusive), and removes them from the stream."""
         while self._held and self.last <= limit:  # the key may go on in the next table
             table = next(self._tables, None)
             if table is None:

@@ -16,8 +16,8 @@ DAMAGE, LEFTOVER = "damage", "leftover"
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of finding: its severity, and what to do; `{pool}` stands for the pool's name, `{id}` for the
-    object's id."""
+    """A kind of finding: its severity, and what to do about it.  In that text `{pool}` stands for the pool's name,
+    `{id}` for the object's id."""
 
     severity: str
     do: str
@@ -156,7 +156,7 @@ def on_branches(one: Finding, *, id: str, branches: Sequence[str]) -> Finding:
 
 
 def finding(kind: str, *, pool: str, where: str, what: str, id: str = "") -> Finding:
-    """A finding with the severity and the advice of its kind."""
+    """Returns a finding with the severity and the advice of its kind."""
     of_kind = KINDS[kind]
     text = of_kind.do.replace("{pool}", pool).replace("{id}", id)
     return Finding(kind, of_kind.severity, pool, where, " ".join(what.split()), text)

@@ -96,9 +96,9 @@ class Fsck:
         )
 
     def run(self) -> Iterator[Finding]:
-        """All faults.
+        """Yields all faults.
 
-        Raises NotFound, Unavailable; Corrupt if the list of pools cannot be read and pools are named.
+        Raises NotFound, Unavailable.  Raises Corrupt if the list of pools cannot be read and pools are named.
         """
         catalog = Catalog(self.context, check=check_pool)
         everything = not self.pools

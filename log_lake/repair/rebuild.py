@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Wanted:
-    """The user's options for the rebuilt pool.  None: as the list of pools or the objects tell."""
+    """What the user asks of the rebuilt pool.  None: as the list of pools or the objects tell."""
 
     name: str = ""
     key: PoolKey | None = None
@@ -104,7 +104,7 @@ class RebuildPlan:
 
     @property
     def records(self) -> int:
-        """Records of the pool and its sub-pools."""
+        """How many records the pool and its sub-pools will have."""
         return sum(r.records for r in self.references)
 
     @property
@@ -198,10 +198,10 @@ def rebuild(
     guess: bool = False,
     progress: CheckProgress = lambda what, count: None,
 ) -> int:
-    """Carry out the plan; returns the version at which the history begins.
+    """Carries out the plan; returns the version at which the history begins.
 
-    Raises InvalidInput if the plan cannot order objects, unless it may `guess`; Conflict if a journal has appeared
-    meanwhile, Unavailable; then run it again.
+    Raises InvalidInput if the plan cannot order objects, unless it may `guess`.  Raises Conflict if a journal
+    has appeared meanwhile, and Unavailable; then run it again.
     """
     if plan.unordered and not guess:
         raise InvalidInput(

@@ -26,8 +26,8 @@ from log_lake.repair.rebuild_plan import Candidate
 def read_candidates(
     store: Store, pool_id: str, progress: CheckProgress
 ) -> tuple[list[Candidate], dict[str, bytes]]:
-    """Every data object of the folder, and every inlined one that is left in the journal, read whole; and the
-    schemas that they have."""
+    """Reads every data object of the folder whole, and every inlined one that is left in the journal.  Returns
+    them, and the schemas that they have."""
     listed = ((naming.data_id(info.name), info) for info in store.list(naming.data(pool_id)))
     ours = chain(
         (

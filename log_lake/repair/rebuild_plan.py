@@ -67,7 +67,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def located(self) -> Located:
-        """Where its bytes are."""
+        """The name, size and bytes of the object, from which it is opened."""
         return Located(self.object, data=self.data)
 
     @property
@@ -77,7 +77,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def key_range(self) -> KeyRange:
-        """The keys that it holds."""
+        """The range of the keys that the object holds."""
         return KeyRange(self.low, self.high)
 
 
@@ -96,7 +96,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class PastCompaction:
-    """A compaction, with what its outputs tell of it."""
+    """A compaction of the lost journal, with what its outputs tell of it."""
 
     transaction_id: str
     inputs: frozenset[str]
@@ -140,10 +140,10 @@ def select(
     merged: Mapping[str, Collection[str]] | None = None,
     void: Collection[str] = (),
 ) -> Selection:
-    """The objects of a pool that count.
+    """Decides which objects of a pool count, and returns them.
 
-    `merged`: objects that are known to be merged by compactions although these do not name them, with the ids of
-    their transactions.  `void`: transactions of compactions that do not count.
+    `merged`: objects that are known to be merged by compactions although these do not name them, with the ids
+    of their transactions.  `void`: transactions of compactions that do not count.
     """
     return _Choice(candidates, merged or {}, void).selection()
 
@@ -269,7 +269,7 @@ def _share_keys(one: PastCompaction, two: PastCompaction) -> bool:
 
 
 def without(ranges: Sequence[KeyRange], covers: Iterable[KeyRange]) -> list[KeyRange]:
-    """Returns what is left of the ranges if the keys of `covers` are taken out."""
+    """Returns the parts of `ranges` that lie in none of the ranges of `covers`."""
     left = list(ranges)
     for cover in covers:
         cut: list[KeyRange] = []

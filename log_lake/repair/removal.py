@@ -35,7 +35,7 @@ class RepairPlan:
 
     @property
     def records(self) -> int:
-        """Records that the pool loses."""
+        """How many records the pool loses."""
         return sum(r.records for r in self.references)
 
 
@@ -108,8 +108,8 @@ def _added(transaction: Transaction) -> list[str]:
 
 
 def repair(branch: Branch, plan: RepairPlan, *, reason: str = "") -> RepairResult:
-    """Carry out the plan in one transaction; raises Conflict if some of its references or tombstones are gone
-    meanwhile."""
+    """Carries out the plan in one transaction.  Raises Conflict if some of its references or tombstones were
+    removed meanwhile."""
     if not plan.references and not plan.tombstones:
         return RepairResult(None, None, 0, 0, 0)
     actions: tuple[Action, ...] = (

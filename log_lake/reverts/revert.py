@@ -71,16 +71,16 @@ class Inverse:
     actions: tuple[Action, ...]
 
     def count(self, kind: type[Action]) -> int:
-        """The number of actions of a kind, in words."""
+        """Returns the number of actions of a kind, in words."""
         return sum(isinstance(action, kind) for action in self.actions)
 
 
 def inverse(change: Change, later: Sequence[Change], newest: PoolState, *, id: str, rule: Rule) -> Inverse:
-    """The actions that revert the change on the newest state.
+    """Returns the actions that revert the change on the newest state.
 
     `later` are the later changes of the branch, oldest first; `id` names new tombstones; `rule` is the pool's.
-    Raises InvalidInput (a change that has no inverse, or one that was merged), Conflict if a later change must
-    be reverted first.
+    Raises InvalidInput (a change that has no inverse, or one that was merged), and Conflict if a later change
+    must be reverted first.
     """
     branch = change.transaction.branch
     branch_now = newest.branches[branch]

@@ -212,7 +212,7 @@ def run_jobs(
 
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
-    """How many pieces a job of `size` bytes is cut into: about `outputs`, and at least enough to keep every
-    core busy."""
+    """Returns into how many pieces a job of `size` bytes is cut: about `outputs`, and at least enough to keep
+    every core busy."""
     pieces = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
     return max(1, min(pieces, max(outputs, size // SMALLEST_PIECE)))

@@ -116,7 +116,7 @@ class _Check:
     # --- the new object
 
     def output(self, written: WrittenObject) -> _Output:
-        """What the new object holds, read from the store."""
+        """Returns what the new object holds, read from the store."""
         output, order = _Output(), InOrder(self.work.key, strictly=not self.work.rule.keeps_all)
         with DataObject.at(self.store, written.action, pool_id=self.work.config.id) as data:
             names = [name for name in data.schema.names if name not in ROW.names]
@@ -134,14 +134,14 @@ class _Check:
     # --- the inputs
 
     def kept(self) -> ContentSum:
-        """The content of the records that the new object must hold."""
+        """Returns the content (number and content sum) of the records that the new object must hold."""
         if self.work.rule.keeps_all:
             return sum((self._kept_of(one) for one in self._clusters()), ContentSum())
         return sum((self._newest(part) for part in self._parts()), ContentSum())
 
     def aggregated(self) -> ContentSum:
-        """Returns the content of the keys that the new object must hold.  It also adds up `totals` from the
-        inputs."""
+        """Returns the content of the combined records, one for each key, that the new object must hold.  It also
+        adds up `totals` from the inputs."""
         return sum((self._keys(part) for part in self._parts()), ContentSum())
 
     def _clusters(self) -> Iterator[_Cluster]:

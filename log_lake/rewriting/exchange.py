@@ -20,7 +20,8 @@ from log_lake.rewriting.rewriting import Rewriting
 
 @dataclass(frozen=True)
 class LostRace:
-    """Another writer changed one of the inputs first, so nothing was committed.  Plan again."""
+    """The result if another writer changed one of the inputs first, so that nothing was committed.  Plan
+    again."""
 
     error: Conflict
 

@@ -11,7 +11,7 @@ INPUTS_NAMED = 3
 
 
 def refusal(work: Rewriting, expected: str, output: str, *, id: str = "") -> NotConserved:
-    """Returns the error that says: the inputs must give `expected`, but the new objects have `output`.
+    """Returns the error for a rewriting whose inputs must give `expected`, while its new objects have `output`.
 
     `id`: the new object at fault; "": all of them.
     """

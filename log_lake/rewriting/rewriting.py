@@ -26,7 +26,7 @@ columns."""
 
 
 def everything(table: pa.Table) -> pa.Table:
-    """Keeps every record of the table."""
+    """Returns the table unchanged: a selection that keeps every record."""
     return table
 
 
@@ -87,5 +87,6 @@ class Rewriting(PoolPart):
         return self.keeps_everything or (isinstance(self.keeps, partial) and self.keeps.func is emptied)
 
     def covering(self) -> Covering:
-        """Which tombstones may cover records of an input, or certainly cover all."""
+        """The tombstones of the rewriting, arranged to find those that may cover records of an input, or certainly
+        cover all."""
         return Covering(self.tombstones, self.schemas.__getitem__)

@@ -111,8 +111,8 @@ def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
 def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
     """Writes one piece as one object, unless no record is left.
 
-    Raises NotConserved if the object does not have the records that the inputs have; ObjectMissing, Corrupt,
-    Unavailable.
+    Raises NotConserved if the object does not have the records that the inputs have.  Raises ObjectMissing,
+    Corrupt, Unavailable.
     """
     key_range, settings = work.pieces[piece], Settings(work.config.settings)
     writer = ObjectWriter(
@@ -157,7 +157,7 @@ class _Seen:
 
     @property
     def took(self) -> Took | None:
-        """The function to call with the records that deletes hide; None if no sums will be compared."""
+        """The function that gets the records that deletes hide; None if no sums will be compared."""
         return self._take if self.work.conserves else None
 
     def _take(self, table: pa.Table) -> None:

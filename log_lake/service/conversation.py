@@ -19,7 +19,7 @@ _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
-    """Send the status and the headers."""
+    """Sends the status and the headers."""
     pairs = [
         (name.lower().encode(), value.encode("latin-1")) for name, value in {**_ALWAYS, **headers}.items()
     ]
@@ -27,7 +27,7 @@ async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
 
 
 async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    """Send an answer whose body is complete."""
+    """Sends an answer whose body is complete."""
     await begin(send, status, {**headers, "Content-Length": str(len(body))})
     await send({"type": "http.response.body", "body": body})
 
@@ -59,8 +59,8 @@ async def stream(send: Send, spool: AnswerSpool, *, most: float, idle: float = I
 
 
 async def while_there(receive: Receive, work: Awaitable[None]) -> None:
-    """Does the work while the client is there; its body must be read.  Raises ClientGone, and what the work
-    raises."""
+    """Does the work while the client keeps its connection; the client's body must be read before.  Raises
+    ClientGone, and what the work raises."""
     doing = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_until_gone(receive))
     try:

@@ -73,19 +73,20 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def is_page(path: str) -> bool | None:
-    """Returns True for the path of the page, False for that of `openapi.json`, None for any other."""
+    """Whether the path is that of the page: True for the page, False for `openapi.json`, None for any other
+    path."""
     return {"/docs": True, "/openapi.json": False}.get(path)
 
 
 @functools.cache
 def document() -> tuple[bytes, str]:
-    """The description and its media type."""
+    """Returns the description of the service for programs, and its media type."""
     return resources.files(__package__).joinpath("openapi.json").read_bytes(), "application/json"
 
 
 @functools.cache
 def page() -> tuple[bytes, str]:
-    """The page and its media type."""
+    """Returns the page that describes the service for people, and its media type."""
     body = "".join(_lines(_DECODER.decode(document()[0])))
     return body.encode(), "text/html; charset=utf-8"
 

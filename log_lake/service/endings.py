@@ -30,14 +30,14 @@ class Endings:
         self._by_id: OrderedDict[str, tuple[str, QueryEnding]] = OrderedDict()
 
     def note(self, caller: str, ending: QueryEnding) -> None:
-        """Remember the query of this caller."""
+        """Remembers the query of this caller."""
         self._by_id[ending.id] = caller, ending
         self._by_id.move_to_end(ending.id)
         while len(self._by_id) > KEPT:
             self._by_id.popitem(last=False)
 
     def of(self, caller: str, id: str) -> QueryEnding:
-        """The query with this id.  Raises Problem if this caller asked none."""
+        """Returns how the query with this id ended.  Raises Problem if this caller asked no such query."""
         name, ending = self._by_id.get(id, ("", None))
         if ending is None or name != caller:
             raise Problem(404, f"there is no query {id[:64]!r} of yours; the last {KEPT:,} are remembered")

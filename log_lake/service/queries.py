@@ -66,7 +66,7 @@ class RunningQuery:
             yield pa.Table.from_batches([batch])
 
     async def end_in_time(self, begun: asyncio.Event, done: Future[None]) -> None:
-        """End the query when its time is over."""
+        """Ends the query when its time is over."""
         await begun.wait()
         await asyncio.sleep(self.seconds)
         await self.end(
@@ -76,7 +76,7 @@ class RunningQuery:
         )
 
     async def end(self, done: Future[Any], why: str) -> None:
-        """End the query; returns when it has ended."""
+        """Ends the query for the reason `why`; returns when it has ended."""
         done.cancel()  # one that waits for its thread
         while not done.done():
             self.stop.stop(why)

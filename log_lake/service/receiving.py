@@ -25,7 +25,8 @@ async def parts(
 ) -> AsyncIterator[bytes]:
     """Yields the body in parts.  `length` is the header that announces its size, "" without one.
 
-    `most`: bytes.  `idle`: seconds for one part; `seconds`: for all of them.
+    `most`: how many bytes the body may have.  `idle`: how many seconds one part may take; `seconds`: how many
+    all of them may take.
 
     Raises Problem (too large, too slow), ClientGone (the body broke off).
     """
@@ -63,7 +64,7 @@ def _too_large(most: int) -> Problem:
 
 
 async def text_of(receive: Receive, *, most: int, length: str, seconds: float, what: str) -> str:
-    """A short body as text.  Raises Problem, ClientGone."""
+    """Returns a short body as text.  Raises Problem, ClientGone."""
     data = b"".join([part async for part in parts(receive, most=most, length=length, seconds=seconds)])
     try:
         return data.decode()
@@ -80,7 +81,8 @@ async def keep(
     seconds: float,
     take: Callable[[int], None],
 ) -> None:
-    """Write the body to a file; `take` counts its bytes.  Raises Problem, ClientGone, and what `take` raises."""
+    """Writes the body to a file; `take` counts its bytes.  Raises Problem, ClientGone, and what `take`
+    raises."""
     try:
         async for part in parts(receive, most=most, length=length, seconds=seconds):
             take(len(part))

@@ -30,14 +30,15 @@ _NOT_FOR_CLIENTS = ("expansion.max", "include", "exclude", "partitions")
 
 @dataclass(frozen=True)
 class OfLake:
-    """A request about one lake."""
+    """A request about one lake, which it names."""
 
     lake: str
 
 
 @dataclass(frozen=True)
 class Query(OfLake):
-    """A statement of SQL, which is the body; `token`, `message` and `dry_run` are for one that changes a pool."""
+    """A request to run a statement of SQL, which is the body; `token`, `message` and `dry_run` are for a statement
+    that changes a pool."""
 
     token: str = ""
     message: str = ""
@@ -46,14 +47,14 @@ class Query(OfLake):
 
 @dataclass(frozen=True)
 class EndingAsked:
-    """How a query ended."""
+    """A request that asks how a query ended."""
 
     id: str
 
 
 @dataclass(frozen=True)
 class Load(OfLake):
-    """Records for a pool: the body, or the files that it lists."""
+    """A request to load records into a pool: the body, or the files that it lists."""
 
     pool: str
     token: str
@@ -65,7 +66,7 @@ class Load(OfLake):
 
 @dataclass(frozen=True)
 class PoolToCreate(OfLake):
-    """A new pool."""
+    """A request to create a pool."""
 
     pool: str
     key: str
@@ -74,7 +75,7 @@ class PoolToCreate(OfLake):
 
 @dataclass(frozen=True)
 class PoolToDrop(OfLake):
-    """A pool to drop; it can be restored."""
+    """A request to drop a pool; the pool can be restored."""
 
     pool: str
 

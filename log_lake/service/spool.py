@@ -65,7 +65,7 @@ class AnswerSpool(io.RawIOBase):
     # --- the writer
 
     def writable(self) -> bool:
-        """Returns True."""
+        """Whether bytes may be written; always True."""
         return True
 
     def write(self, data: object) -> int:

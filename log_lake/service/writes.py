@@ -175,12 +175,12 @@ def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits, seco
 
 
 def create_pool(lake: Lake, asked: PoolToCreate) -> PoolCreated:
-    """Create a pool.  Raises AlreadyExists, InvalidInput."""
+    """Creates a pool.  Raises AlreadyExists, InvalidInput."""
     pool = lake.create_pool(asked.pool, key=asked.key, kind=asked.kind)
     return PoolCreated(pool.name, pool.config.id, asked.key, asked.kind)
 
 
 def drop_pool(lake: Lake, asked: PoolToDrop) -> PoolDropped:
-    """Drop a pool; `lake restore` brings it back.  Raises NotFound."""
+    """Drops a pool; `lake restore` restores it.  Raises NotFound."""
     _pool(lake, asked.pool)
     return PoolDropped(asked.pool, lake.drop_pool(asked.pool))

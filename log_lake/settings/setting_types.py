@@ -94,8 +94,8 @@ LONGEST_SPAN = 1000 * 366 * 86_400
 
 @functools.lru_cache(maxsize=64)
 def duration(text: str) -> float:
-    """Seconds in a text such as 30s or 7d.  Results are cached, because each load reads some.  Raises
-    ValueError."""
+    """Returns the seconds that a text such as 30s or 7d means.  Results are cached, because each load reads some.
+    Raises ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
@@ -113,7 +113,7 @@ def _window(text: str) -> float:
 
 
 def if_given(type: SettingType) -> SettingType:
-    """The same type for a setting without a default: the empty text gives None."""
+    """Returns the same type for a setting without a default: the empty text gives None."""
     return SettingType(lambda text: type.read(text) if text else None, type.form, type.schema)
 
 

@@ -77,7 +77,7 @@ def keeps_less(name: str) -> Callable[[Settings, Settings], bool]:
 
 @dataclass(frozen=True)
 class Together:
-    """A check of settings that may exclude each other; it runs if one of the `names` changes.
+    """A check of several settings that may exclude each other; it runs if one of the settings in `names` changes.
 
     `check` takes the settings, the pool's kind and its key, and raises InvalidInput.
     """
@@ -116,7 +116,7 @@ class Settings:
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 
     def text(self, name: str) -> str:
-        """The text that the user gave, or the default text."""
+        """Returns the text of a setting that the user gave, or its default text."""
         return self._texts.get(name, KNOWN[name].default)
 
     @property

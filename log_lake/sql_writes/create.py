@@ -42,7 +42,8 @@ class CreateAsked:
     stop: QueryStop
 
     def create(self) -> StatementResult:
-        """Make the pool with its records.  Raises AlreadyExists, InvalidInput (no record, one without the key)."""
+        """Makes the pool with its records.  Raises AlreadyExists, InvalidInput (no record, one without the
+        key)."""
         if (there := self._there()) is not None:
             return there
         lake, statement = self.lake, self.statement
@@ -60,7 +61,7 @@ class CreateAsked:
         return self._result(done.version, done, done.records)
 
     def counted(self) -> StatementResult:
-        """How many records the pool would have."""
+        """Returns how many records the pool would have."""
         if (there := self._there()) is not None:
             return there
         lake, statement = self.lake, self.statement

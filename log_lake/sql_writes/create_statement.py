@@ -33,7 +33,7 @@ class Create:
 
 
 def create_of(tree: exp.Create, text: StatementText) -> Create:
-    """The statement.  Raises InvalidInput, which names the clause."""
+    """Returns the CREATE that a parsed statement describes.  Raises InvalidInput, which names the clause."""
     if tree.args.get("kind") != "TABLE":
         raise InvalidInput(f"SQL: CREATE {tree.args.get('kind')} is not done; {_HOW}")
     if tree.args.get("replace"):

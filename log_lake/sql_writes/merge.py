@@ -67,7 +67,8 @@ only its least and its greatest value are used."""
 
 
 def merge(work: StatementWork, statement: MergeStatement, *, dry_run: bool) -> StatementResult:
-    """The result of a MERGE.  Raises InvalidInput, Conflict (others committed at each try), what loads raise."""
+    """Runs a MERGE, and returns its result.  Raises InvalidInput, Conflict (others committed at each try), and
+    what loads raise."""
     sets = [name for one in statement.clauses for name in _set_by(one.action)]
     work.check_changed(sets, verb="MERGE")
     if paths := [name for name in work.branch.key.names if "." in name]:
@@ -181,7 +182,7 @@ class _Changes:
         return sum(self.of_clause.values())
 
     def add(self, clauses: pa.ChunkedArray, keys: pa.Table, key: PoolKey) -> None:
-        """Count records with these keys, which are in the order of the key."""
+        """Counts records with these keys, which are in the order of the key."""
         self.of_clause.update(clauses.to_pylist())
         first, last = (_encoded(keys.slice(at, 1), key) for at in (0, keys.num_rows - 1))
         self.low, self.high = self.low or first, last
@@ -321,7 +322,7 @@ class _Merging:
         return DeleteSpec(KeyRange(changes.low, changes.high + AFTER), None)
 
     def counts(self, changes: _Changes, *, inserted: int) -> MergedRecords:
-        """The records of each kind."""
+        """Returns how many records are inserted, updated and deleted."""
         deleted = sum(
             count
             for number, count in changes.of_clause.items()

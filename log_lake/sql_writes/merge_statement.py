@@ -35,24 +35,26 @@ class MergeWhen(Enum):
 
 @dataclass(frozen=True)
 class SetFields:
-    """`UPDATE SET field = expression, ...`; None for `SET *`: each field of the source, by its name."""
+    """The action of a clause `UPDATE SET field = expression, ...`; None for `SET *`: each field of the source, by
+    its name."""
 
     sets: tuple[tuple[str, str], ...] | None
 
 
 @dataclass(frozen=True)
 class DeleteRecord:
-    """`DELETE`."""
+    """The action of a clause `DELETE`."""
 
 
 @dataclass(frozen=True)
 class LeaveRecord:
-    """`DO NOTHING`: no later clause takes the record."""
+    """The action of a clause `DO NOTHING`: no later clause applies to the record."""
 
 
 @dataclass(frozen=True)
 class InsertRecord:
-    """`INSERT (field, ...) VALUES (expression, ...)`; None for `INSERT *`: the fields of the source."""
+    """The action of a clause `INSERT (field, ...) VALUES (expression, ...)`; None for `INSERT *`: the fields of
+    the source."""
 
     values: tuple[tuple[str, str], ...] | None
 
@@ -62,7 +64,8 @@ MergeAction = SetFields | DeleteRecord | LeaveRecord | InsertRecord
 
 @dataclass(frozen=True)
 class MergeClause:
-    """One WHEN.  The first clause whose `condition` a record fulfils takes it; "" is always fulfilled."""
+    """One WHEN clause of a MERGE.  The first clause whose `condition` a record fulfils applies to it; "" is always
+    fulfilled."""
 
     when: MergeWhen
     condition: str
@@ -94,7 +97,7 @@ class MergeStatement:
 
 
 def merge_of(tree: exp.Merge, text: StatementText) -> MergeStatement:
-    """The statement.  Raises InvalidInput, which names the clause."""
+    """Returns the MERGE that a parsed statement describes.  Raises InvalidInput, which names the clause."""
     refuse_others(tree, {"this", "using", "on", "using_cond", "whens"})
     target = target_of(tree.this, may_be_named=True)
     head, *whens = text.after(TokenType.USING).split(TokenType.WHEN)

@@ -139,7 +139,7 @@ class _Work(StatementWork):
     # --- INSERT
 
     def insert(self, statement: Insert) -> StatementResult:
-        """Load the records of the query."""
+        """Loads the records of the query."""
         branch = self.branch
         pending = begin_adding(branch, self._write())
         if isinstance(pending, LoadResult):
@@ -156,7 +156,7 @@ class _Work(StatementWork):
             return self.loaded(commit_written(branch, pending, written), "inserted")
 
     def counted_insert(self, statement: Insert) -> StatementResult:
-        """How many records an INSERT would load."""
+        """Returns how many records an INSERT would load."""
         with closing(self._queried(statement)) as tables:
             return self.would("inserted", sum(table.num_rows for table in tables))
 
@@ -182,7 +182,7 @@ class _Work(StatementWork):
     # --- DELETE
 
     def delete(self, statement: Delete) -> StatementResult:
-        """Delete what fulfils the condition."""
+        """Deletes the records that fulfil the condition."""
         done = self.branch.delete(where=statement.where, token=self.token, reason=self.message, count=True)
         records = 0 if done.version is None else done.records
         return self.written("deleted", done, records, is_exact=done.is_exact)
@@ -190,7 +190,7 @@ class _Work(StatementWork):
     # --- UPDATE
 
     def update(self, statement: Update) -> StatementResult:
-        """Replace the records that fulfil the condition by ones with the new values."""
+        """Replaces the records that fulfil the condition by ones with the new values."""
         try:
             return planned(lambda: self._update(statement))
         except PlanAgain as error:

@@ -35,7 +35,7 @@ class MergedRecords:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """How many records the MERGE changed in all."""
         return self.inserted + self.updated + self.deleted
 
 

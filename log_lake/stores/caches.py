@@ -35,7 +35,8 @@ _DISK = re.compile(rf"(/[^\0]*?)\s*,\s*{_SIZE}(?:\s*,\s*(\d{{1,9}})([smhd]))?")
 
 
 class Folder(NamedTuple):
-    """A folder for ranges: its size in bytes, and the age in seconds up to which a file is used."""
+    """A folder that caches ranges of objects: its size in bytes, and the age in seconds up to which a file in it
+    is used."""
 
     path: Path
     room: int

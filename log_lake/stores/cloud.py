@@ -64,7 +64,7 @@ request."""
 
 
 class CloudStore:
-    """Objects below `<protocol>://<bucket>/<prefix>`; the library finds the credentials."""
+    """A store of objects below `<protocol>://<bucket>/<prefix>`; the client library finds the credentials."""
 
     def __init__(
         self,

@@ -38,11 +38,11 @@ _S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "passwo
 
 
 def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
-    """Returns the fsspec file system of a URI in S3 or Google Cloud Storage. Its listings are not cached, and its
+    """Returns the fsspec file system of a URI in S3 or Google Cloud Storage.  Its listings are not cached, and its
     requests are counted.
 
     Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store
-    is not installed; Unavailable if the credentials exist but their server does not answer now.
+    is not installed.  Raises Unavailable if the credentials exist but their server does not answer now.
     """
     need_of_bucket(uri)
     opened, sources = (_s3, _S3_SOURCES) if uri.startswith("s3") else (_gcs, _GCS_SOURCES)

@@ -48,7 +48,7 @@ _DELETERS = 8
 
 
 class LocalStore:
-    """Objects as files below `root`."""
+    """A store of objects as files below the folder `root`."""
 
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)

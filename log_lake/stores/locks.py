@@ -52,7 +52,7 @@ _LONG_WAIT_SECONDS = 1.0
 
 
 def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:
-    """The lock at an address; sends no request.  Raises InvalidInput."""
+    """Returns the lock at an address; sends no request.  Raises InvalidInput."""
     try:
         parsed = urlparse(address)
     except ValueError as error:  # its text may hold the password
@@ -71,7 +71,7 @@ def _digest(name: str) -> bytes:
 
 
 class FileLock:
-    """`flock` on one of `_FILES` files, chosen by the name's hash.
+    """A lock by `flock` on one of `_FILES` files, chosen by the name's hash.
 
     The files are never removed: removing a file that a writer waits for would turn one lock into two.  If a
     user removes one nevertheless, the holder notices at its next check.
@@ -148,7 +148,8 @@ def _patient(seconds: float) -> type[psycopg.Connection[Any]]:
 
 
 class PostgresLock:
-    """The advisory lock of a transaction; PostgreSQL releases it when the transaction or its connection ends.
+    """A lock by the advisory lock of a transaction; PostgreSQL releases it when the transaction or its connection
+    ends.
 
     A connection serves one writer at a time and is kept for the next one, so a process opens as many as it has
     creates at once.  A connection pooler may stand in between, because it keeps a transaction on one

@@ -22,7 +22,7 @@ from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, 
 
 
 class MemoryStore:
-    """Objects in a dictionary; `clock` says when they were written, in seconds since 1970."""
+    """A store of objects in a dictionary; `clock` says when they were written, in seconds since 1970."""
 
     def __init__(self, uri: str = "memory://", *, clock: Callable[[], float] = time.time) -> None:
         self._uri = uri

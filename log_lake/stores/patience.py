@@ -73,7 +73,7 @@ _CURRENT: ContextVar[Wait | None] = ContextVar("lake_wait", default=None)
 
 
 def parse_seconds(text: object, *, what: str) -> float:
-    """Seconds from a text such as 60, 90s, 5m, 1h; `what` names the option in the error.  Raises
+    """Returns the seconds that a text such as 60, 90s, 5m, 1h means; `what` names the option in the error.  Raises
     InvalidInput."""
     match = _SECONDS.fullmatch(str(text).strip())
     seconds = float(match[1]) * unit_seconds(match[2]) if match else 0.0
@@ -93,7 +93,7 @@ def given_seconds() -> float:
 
 @contextlib.contextmanager
 def lasting(seconds: float | None) -> Iterator[None]:
-    """Inside the block, stores are opened with this budget; None changes nothing."""
+    """Returns a context in which stores are opened with this budget of seconds; None changes nothing."""
     token = _LASTING.set(_LASTING.get() if seconds is None else seconds)
     try:
         yield
@@ -118,11 +118,11 @@ class Wait:
     _tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
     def left(self) -> float:
-        """How many seconds it may still take."""
+        """Returns how many seconds the call may still take."""
         return self.patience.left(self)
 
     def waited(self) -> float:
-        """How many seconds ago it began."""
+        """Returns how many seconds ago the call began."""
         return self.patience.clock() - self.begun
 
     def failed(self) -> Unavailable:
@@ -210,13 +210,13 @@ class Patience:
                 self._since, self._resting_until = None, now + self.rest
 
     def left(self, wait: Wait) -> float:
-        """How many seconds a call may still take."""
+        """Returns how many seconds a call may still take."""
         since = self._since
         begun = wait.begun if since is None else min(since, wait.begun)
         return begun + self.seconds + wait.more - self.clock()
 
     def waits(self) -> list[Wait]:
-        """The calls under way, oldest first."""
+        """Returns the calls under way, oldest first."""
         with self._lock:
             return sorted(self._waits.copy(), key=lambda wait: wait.begun)
 

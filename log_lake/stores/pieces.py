@@ -42,7 +42,7 @@ def _piece(data: bytes, content_range: str, asked: Range) -> RangeAnswer:
 
 
 def s3_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
-    """A range of an object of S3, by `GetObject`."""
+    """Fetches a range of an object of S3, by `GetObject`."""
     from s3fs.core import _error_wrapper
 
     bucket, key, _ = fs.split_path(path)
@@ -63,7 +63,7 @@ def s3_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
 
 
 def gcs_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
-    """A range of an object of Google, by `objects.get` with its media."""
+    """Fetches a range of an object of Google, by `objects.get` with its media."""
     headers: Mapping[str, str]
     headers, data = fs.call("GET", fs.url(path), headers={"Range": _asked(asked)})
     piece = _piece(bytes(data), headers.get("Content-Range", ""), asked)
@@ -97,7 +97,8 @@ def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
 
 
 def gcs_whole(fs: Any, path: str, most: int) -> RangeAnswer:
-    """Like `s3_whole`, for Google; of an object that is too large, it also reads the first bytes."""
+    """Fetches a whole object of Google as `s3_whole` does; if the object is too large, it also reads the first
+    bytes."""
     return gcs_piece(fs, path, Range(0, most + 1))
 
 

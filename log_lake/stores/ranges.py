@@ -49,7 +49,7 @@ _HOLE = re.compile(r"(\d{1,12}) ?(KiB|MiB)?")
 
 
 def parse_hole(text: object) -> int:
-    """Bytes, as in 0, 65536, 256KiB, 1MiB.  Raises InvalidInput."""
+    """Returns the bytes that a text such as 0, 65536, 256KiB, 1MiB means.  Raises InvalidInput."""
     match = _HOLE.fullmatch(str(text).strip())
     hole = int(match[1]) * unit_bytes(match[2]) if match else REQUEST + 1
     if hole > REQUEST:
@@ -90,7 +90,7 @@ Fetch = Callable[[Range], RangeAnswer]
 
 
 class RangeCache(Protocol):
-    """Ranges of immutable objects that were fetched before.  Safe to use from several threads."""
+    """A cache of ranges of immutable objects that were fetched before.  Safe to use from several threads."""
 
     def held(self, name: str) -> Sequence[Range]:
         """The ranges of the object that are cached now."""
@@ -106,7 +106,7 @@ class NoCache:
     """A cache that holds nothing."""
 
     def held(self, name: str) -> Sequence[Range]:
-        """Returns nothing."""
+        """Returns no range, because this cache keeps none."""
         return ()
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
@@ -114,7 +114,7 @@ class NoCache:
         return fetch()
 
     def forget(self, names: Sequence[str]) -> None:
-        """Does nothing."""
+        """Does nothing, because this cache keeps no bytes."""
 
 
 NO_CACHE = NoCache()
@@ -237,7 +237,7 @@ class Ranges(io.RawIOBase):
         self._cache.forget([self._cached_as])
 
     def drop_planned(self) -> None:
-        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
+        """Drops the fetched bytes, except those of the object's end if `fetch_tail` fetched them."""
         with self._lock:
             for segment in self._segments:
                 if segment is not self._tail:
@@ -380,7 +380,7 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         self._ranges.plan(ranges, self._ranges.reach.within(share), keeps=keeps)
 
     def drop_planned(self) -> None:
-        """Drops the fetched bytes except those of the object's end, if they were fetched by `fetch_tail`."""
+        """Drops the fetched bytes, except those of the object's end if `fetch_tail` fetched them."""
         self._ranges.drop_planned()
 
     def forget(self) -> None:

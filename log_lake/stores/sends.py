@@ -31,7 +31,8 @@ from log_lake.stores import patience
 
 @dataclass
 class Sends:
-    """`begun`: requests that the HTTP library began.  `sent`: how often it sent headers."""
+    """How often one request was sent.  `begun`: how many requests the HTTP library began.  `sent`: how often it
+    sent headers."""
 
     begun: int = 0
     sent: int = 0
@@ -131,7 +132,8 @@ def _s3_session() -> type[Any]:
 
 
 def s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """s3fs's options, with sessions that count.  Raises InvalidInput if the options name another session class."""
+    """Returns s3fs's options, with sessions that count.  Raises InvalidInput if the options name another session
+    class."""
     config = options.get("config_kwargs", {})
     if "http_session_cls" in config:
         raise InvalidInput(
@@ -142,7 +144,7 @@ def s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def gs_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """gcsfs's options, with a session that counts."""
+    """Returns gcsfs's options, with a session that counts."""
     session = dict(options.get("session_kwargs", {}))
     session["trace_configs"] = [*session.get("trace_configs", ()), _TRACE]
     return {**options, "session_kwargs": session}

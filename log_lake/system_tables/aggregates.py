@@ -47,8 +47,8 @@ class _NotCertain(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """One call: `count_star`, which has no field; or `count`, `min` or `max` of a field, by the field's name in
-    SQL."""
+    """One call of an aggregate function in a statement: `count_star`, which has no field; or `count`, `min` or
+    `max` of a field, by the field's name in SQL."""
 
     function: str
     field: str = ""
@@ -81,13 +81,13 @@ class Aggregates:
     """The calls as they are in the statement, in the order of `columns`."""
 
     def partial(self) -> SqlNode:
-        """The statement that makes partial answers: the groups, then a column for each call."""
+        """Returns the statement that makes partial answers: the groups, then a column for each call."""
         groups = [node | {"alias": name} for node, name in zip(self._group_nodes, self.groups, strict=True)]
         calls = [node | {"alias": name} for node, name in zip(self.parts, self.columns.values(), strict=True)]
         return self._over(groups + calls) | {"where_clause": self.node["where_clause"]}
 
     def test(self, comparisons: Sequence[FieldComparison]) -> SqlNode:
-        """The statement that evaluates comparisons, a column for each, over records of the table."""
+        """Returns the statement that evaluates comparisons, a column for each, over records of the table."""
         nothing: SqlNode = {"group_expressions": [], "group_sets": []}
         columns = [one.node | {"alias": f"c{place}"} for place, one in enumerate(comparisons)]
         return self._over(columns) | nothing

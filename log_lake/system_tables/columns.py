@@ -31,7 +31,8 @@ def folded(name: str) -> str:
 
 
 def sql_names(names: Sequence[str]) -> list[str]:
-    """The names of one record's fields in SQL; raises InvalidInput if SQL has no name for one of them."""
+    """Returns the names of one record's fields in SQL.  Raises InvalidInput if SQL has no name for one of
+    them."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(folded(name), []).append(name)

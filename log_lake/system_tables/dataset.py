@@ -169,11 +169,11 @@ class _Scanner:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The records, a batch at a time."""
+        """Returns the records, a batch at a time."""
         return self.to_reader()
 
     def to_table(self) -> pa.Table:
-        """All records at once."""
+        """Returns all records in one table."""
         return self.to_reader().read_all()
 
     def head(self, num_rows: int) -> pa.Table:
@@ -191,7 +191,7 @@ class _Scanner:
 
 
 def as_sql_sees(records: pa.Table) -> pa.Table:
-    """The records, with the names and types that SQL shows.  Raises InvalidInput as `sql_names` does."""
+    """Returns the records with the names and types that SQL shows.  Raises InvalidInput as `sql_names` does."""
     names, fields = sql_names(records.schema.names), list(records.schema)
     texts = _for_sql(records, fields, names, wrapped=False)
     return _for_sql(texts, fields, names, wrapped=True)

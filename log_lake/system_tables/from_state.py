@@ -62,7 +62,7 @@ class Division:
 
     @property
     def text(self) -> str:
-        """Which objects are read, and why, in one line."""
+        """Returns a line that says which objects are read, and why."""
         reasons = Counter(reason for _, reason in self.read)
         whys = "; ".join(f"{number:,}: {reason}" for reason, number in reasons.most_common())
         told = self.objects - self.left_out - len(self.read)

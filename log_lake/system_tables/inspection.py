@@ -42,7 +42,8 @@ _SHOWN = {BRANCH: BranchRow, CLOSING: Closing, FORK: ForkRow, POOL: PoolConfig, 
 
 
 def inspect_object(store: Store, name: str) -> Any:
-    """The object as JSON values; raises NotFound, Corrupt, Unavailable, InvalidInput (a name of no object)."""
+    """Returns the object as JSON values.  Raises NotFound, Corrupt, Unavailable, InvalidInput (a name of no
+    object)."""
     if not is_inside(name):
         raise InvalidInput(
             f"object {name!r}: a name has no empty part, '.' or '..'; write it as the lake lists it"

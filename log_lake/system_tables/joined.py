@@ -83,7 +83,8 @@ class MergeJoin:
         return not self._table(f"SELECT 1 FROM {_SOURCE} LIMIT 1").num_rows
 
     def values(self, column: str, *, most: int) -> pa.ChunkedArray | None:
-        """The values of a column of the source, each once, without NULL; None if there are more than `most`."""
+        """Returns the values of a column of the source, each once, without NULL; None if there are more than
+        `most`."""
         sql = f"SELECT DISTINCT {quoted(column)} FROM {_SOURCE} WHERE {quoted(column)} IS NOT NULL LIMIT {most + 1}"
         values = self._table(sql).column(0)
         return None if len(values) > most else values

@@ -25,7 +25,8 @@ from log_lake.system_tables.names import is_system_table, pool_and_shape
 
 @dataclass(frozen=True)
 class Reads:
-    """How pools are read: at their newest state, as they were at `time` (ISO 8601), or within a transaction."""
+    """At which moment pools are read: at their newest state, as they were at `time` (ISO 8601), or within a
+    transaction."""
 
     time: str = ""
     transaction: str = ""

@@ -35,7 +35,7 @@ class QueryStop:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Within the block, `stop` calls `interrupt`."""
+        """Returns a context in which `stop` calls `interrupt`."""
         with self._changing:
             self._interrupt = interrupt
         try:

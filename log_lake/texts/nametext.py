@@ -23,7 +23,7 @@ def names_of(text: str, *, option: str) -> list[str]:
 
 
 def text_of(names: Sequence[str]) -> str:
-    """The names as text that `names_of` reads back."""
+    """Returns the names as text that `names_of` reads back."""
     plain = ",".join(names)
     return plain if plain.split(",") == list(names) and not plain.startswith("[") else json.dumps(names)
 

@@ -45,7 +45,7 @@ class MapEntries(list[tuple[Any, Any]]):
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON of plain values; non-ASCII characters are not escaped."""
+    """Returns compact JSON of plain values; non-ASCII characters are not escaped."""
     return msgspec.json.encode(value).decode()
 
 
@@ -76,7 +76,8 @@ def to_shown(text: str) -> str:
 
 
 def to_typed(text: str) -> str:
-    """Plain JSON as typed JSON, on one line; numbers keep their digits.  Raises ValueError if it is not JSON."""
+    """Returns plain JSON as typed JSON, on one line; numbers keep their digits.  Raises ValueError if it is not
+    JSON."""
     one_line = msgspec.json.format(text, indent=-1)
     if QUOTED_TAG not in one_line:
         PLAIN.decode(one_line)
@@ -180,5 +181,5 @@ def _showable(value: Any) -> Any:
 
 
 def dumps_shown(value: Any) -> str:
-    """A value that `value_of` returned, as JSON for people."""
+    """Returns a value that `value_of` returned as JSON for people."""
     return dumps(_showable(value))

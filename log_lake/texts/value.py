@@ -70,7 +70,7 @@ class NotReadable(ValueError):
 
 
 def read(text: str, kind: str) -> Value:
-    """The text as a value of the class (`keys.encoding.key_class`); raises NotReadable."""
+    """Returns the text as a value of the class (`keys.encoding.key_class`).  Raises NotReadable."""
     match kind:
         case "string":
             return read_string(text)
@@ -111,7 +111,7 @@ def show(value: Value) -> str:
 
 
 def read_string(text: str) -> str:
-    """The text itself; raises NotReadable if it is not UTF-8."""
+    """Returns the text itself.  Raises NotReadable if it is not UTF-8."""
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise NotReadable("not UTF-8")
     return text
@@ -157,7 +157,7 @@ def read_decimal(text: str) -> decimal.Decimal:
 
 
 def read_bytes(text: str) -> bytes:
-    """Bytes from base64, or from hexadecimal digits as SQL writes them."""
+    """Returns the bytes that base64 means, or hexadecimal digits as SQL writes them."""
     try:
         if text[:2] in ("x'", "X'") and text.endswith("'"):
             return bytes.fromhex(text[2:-1])
@@ -175,7 +175,8 @@ def read_date(text: str) -> dt.date:
 
 
 def read_timestamp(text: str) -> Instant:
-    """A timestamp from ISO 8601, with up to nine digits of a second; zoned if the text has an offset."""
+    """Returns the timestamp that ISO 8601 means, with up to nine digits of a second; zoned if the text has an
+    offset."""
     parts = _MOMENT.fullmatch(text)
     whole, fraction, zone = parts.groups() if parts else (text, "", "")
     try:

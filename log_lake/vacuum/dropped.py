@@ -51,14 +51,14 @@ write."""
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """A dropped pool, and what keeps it: `grace`, `lease` or `clone`; None if it may be deleted."""
+    """A dropped pool, and why it stays: `grace`, `lease` or `clone`; None if it may be deleted."""
 
     dropped: DroppedPool
     held: str | None
 
     @property
     def name(self) -> str:
-        """The name that it had."""
+        """The name that the pool had when it was dropped."""
         return self.dropped.pool.name
 
 

@@ -96,7 +96,8 @@ def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
 
 
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
-    """All leases of the pool; writes its own lease again, so that the store's current time is known.
+    """Returns all leases of the pool; writes the lease of the vacuum again, so that the store's current time is
+    known.
 
     If a process that only plans may not write, its own clock counts.  A process that deletes raises Denied.
     """
@@ -110,7 +111,7 @@ def leases_now(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
-    """Like `leases_now`, for work that computes ages from the leases' time.
+    """Returns the leases as `leases_now` does, for work that computes ages from the leases' time.
 
     Raises ClocksApart, Unavailable.
     """
@@ -219,7 +220,7 @@ class _Means:
     progress: DeleteProgress
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete objects by their names.  Raises Unavailable if some may remain.
+        """Deletes objects by their names.  Raises Unavailable if some may remain.
 
         A single worker takes them as one batch, whose parts a store deletes side by side.
         """
@@ -230,7 +231,7 @@ class _Means:
 
 
 def delete_batch(worker: Worker, names: Sequence[str]) -> None:
-    """Delete objects by their names.  Raises Unavailable if some may remain."""
+    """Deletes objects by their names, in a worker.  Raises Unavailable if some may remain."""
     worker.store.delete_all(names)
 
 

@@ -134,8 +134,7 @@ def scan_before_vacuum(
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:
-    """Returns whether there is an object that is old enough for a scan and that no scan has looked at.  Sends one
-    listing.
+    """Whether there is an object that is old enough for a scan and that no scan has looked at.  Sends one listing.
 
     `now`: seconds since 1970.  `since`: the id up to which scans have looked.
     """
@@ -241,7 +240,7 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
 
 
 def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
-    """The names of data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.
+    """Yields the names of data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.
 
     Other names between them are included.  Raises Unavailable.
     """
@@ -276,7 +275,7 @@ def list_names(
 
 
 def spans(since: str, upto: str, count: int) -> list[str]:
-    """Bounds that divide the ids from `since` to `upto` into about `count` spans of time; at least the two
+    """Returns bounds that divide the ids from `since` to `upto` into about `count` spans of time; at least the two
     ends."""
     begin, end = id_seconds(since), id_seconds(upto)
     inner = (first_id(begin + (end - begin) * number / count) for number in range(1, count))

@@ -30,7 +30,8 @@ MAX_OBJECTS = 1_000_000
 
 
 class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
-    """An object to delete, the version that removed it (0: it was never committed), when, and its bytes."""
+    """An object that a vacuum would delete: the version that removed it (0: it was never committed), when, and its
+    bytes."""
 
     object: str
     version: int
@@ -80,8 +81,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Keeping:
-    """What keeps objects: `safe`, the newest version that is old enough; `leased`, the oldest version that a
-    live lease holds; the objects that branches and tags refer to."""
+    """What keeps removed objects from being deleted: `safe`, the newest version that is old enough; `leased`, the
+    oldest version that a live lease holds; the objects that branches and tags refer to."""
 
     safe: int
     leased: int | None
@@ -89,7 +90,7 @@ class Keeping:
     tags: frozenset[str]
 
     def keeps(self, object_id: str, removal: Removal) -> str | None:
-        """What keeps a removed object; None if it may be deleted."""
+        """Returns what keeps a removed object, in a word; None if it may be deleted."""
         if removal.version > self.safe:
             return "grace"
         if self.leased is not None and removal.version > self.leased:
@@ -102,7 +103,7 @@ class Keeping:
 def choose(
     removed: Iterable[tuple[str, Removal]], limits: Keeping
 ) -> tuple[tuple[PlannedObject, ...], dict[str, int]]:
-    """The objects to delete, and how many objects stay, by what keeps them."""
+    """Returns the objects to delete, and how many objects stay, by what keeps them."""
     chosen: list[PlannedObject] = []
     reasons: Counter[str] = Counter()
     for object_id, removal in removed:

@@ -23,7 +23,7 @@ _ROWS = {"hour": "%Y-%m-%d", "day": "%Y-%m", "week": "%G", "month": "%Y"}
 
 
 class CalendarCell(msgspec.Struct, frozen=True):
-    """An interval: its column from 0, its begin and end as text, its state.
+    """An interval in the calendar: its column from 0, its begin and end as text, its state.
 
     If it is held: the version that brought it, and when that was loaded, in seconds since 1970.
     """

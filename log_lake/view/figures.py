@@ -23,7 +23,7 @@ from log_lake.view.geometry import depth_of
 
 
 class PoolFigures(msgspec.Struct, frozen=True):
-    """A pool at a version; `beside` are the records of its sub-pools.
+    """The figures of a pool at a version; `beside` is how many records its sub-pools have.
 
     `live` are the bytes of the objects of `main`; `held` adds removed objects that are still on the store.
     `oldest_delete` is the time of the oldest tombstone of a delete; None if there is none.

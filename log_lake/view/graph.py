@@ -30,7 +30,8 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class GraphNode(msgspec.Struct, frozen=True):
-    """A transaction; `time` is in seconds since 1970, `actions` counts them by kind, `says` is in words."""
+    """A transaction in the graph; `time` is in seconds since 1970, `actions` counts its actions by kind, `says`
+    describes it in words."""
 
     version: int
     id: str
@@ -45,7 +46,7 @@ class GraphNode(msgspec.Struct, frozen=True):
 
 
 class TagLabel(msgspec.Struct, frozen=True):
-    """A tag; `deleted`: it keeps a deleted branch."""
+    """A tag in the graph; `deleted`: it keeps a deleted branch."""
 
     name: str
     version: int
@@ -106,7 +107,7 @@ def graph(
 
 
 def lanes(state: PoolState, named: Iterable[str]) -> list[BranchLane]:
-    """A lane for `main`, then one for each branch by the version it began in, then the deleted ones."""
+    """Returns a lane for `main`, then one for each branch by the version it began in, then the deleted ones."""
     live = sorted(state.branches, key=lambda name: (name != MAIN, _began(state, name), name))
     deleted = sorted({name for name in named if name and name not in state.branches})
     return [

@@ -46,7 +46,8 @@ class ParkedFile(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """The lines, worst first; none if the pool is well.  `parked` are the first parked files, by name."""
+    """What to know about a pool, in lines, worst first; none if the pool is well.  `parked` are the first parked
+    files, by name."""
 
     lines: list[HealthLine]
     parked: list[ParkedFile]

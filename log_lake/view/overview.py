@@ -41,7 +41,7 @@ MAX_ROWS = 10_000
 
 
 class Row(msgspec.Struct, frozen=True):
-    """The cached facts of a pool."""
+    """What is cached of a pool for the table."""
 
     figures: PoolFigures
     recency: Recency
@@ -87,7 +87,8 @@ class Overview:
         self._read_at = 0.0
 
     def table(self, lake: Lake) -> Table:
-        """All pools.  Raises Unavailable or Corrupt if the list of pools cannot be read."""
+        """Returns the table of all pools.  Raises Unavailable or Corrupt if the list of pools cannot be
+        read."""
         with self._reading:
             if self._table is None or self._clock() - self._read_at >= FRESH_SECONDS:
                 self._table, self._read_at = self._read(lake), self._clock()
@@ -166,11 +167,11 @@ def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
 
 
 def lag_of(figures: PoolFigures, settings: Settings, *, tail: int, now: float) -> dict[str, str]:
-    """By agent, what it has not done yet.  `tail` counts entries after the newest checkpoint; `now` is in
+    """Returns, by agent, what it has not done yet.  `tail` counts entries after the newest checkpoint; `now` is in
     seconds.
 
-    Pure.  It uses only what the overview knows; the reports of the agents have the rest, such as files that wait
-    to be ingested.  Empty if no agent lags, or if the settings cannot be read (the agents report that).
+    Pure.  It uses only what the overview knows; the reports of the agents have the rest, such as files that
+    wait to be ingested.  Empty if no agent lags, or if the settings cannot be read (the agents report that).
     """
     lag: dict[str, str] = {}
     try:

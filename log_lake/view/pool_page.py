@@ -39,7 +39,7 @@ MAX_BOUND = 80
 
 
 class SubPoolRow(msgspec.Struct, frozen=True):
-    """A sub-pool and the number of its records."""
+    """A sub-pool, and the number of its records."""
 
     pool: str
     records: int

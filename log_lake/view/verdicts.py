@@ -23,7 +23,7 @@ MAX_FINDINGS = 1_000
 
 
 class ShownFinding(msgspec.Struct, frozen=True):
-    """A finding; `since` is in seconds since 1970."""
+    """A finding of the doctor, as the page shows it; `since` is in seconds since 1970."""
 
     severity: str
     kind: str

@@ -42,8 +42,8 @@ class LakeThreads:
         self._changing = threading.Lock()
 
     async def run(self, call: Callable[[], T]) -> T:
-        """The result of the call.  Raises what it raises; Unavailable if too many calls are pending, or if it
-        takes too long."""
+        """Returns the result of the call.  Raises what the call raises, and Unavailable if too many calls are
+        pending, or if it takes too long."""
         future = self.start(call)
         try:
             return await self.result_of(future)
@@ -68,9 +68,9 @@ class LakeThreads:
         return future
 
     async def result_of(self, future: Future[T]) -> T:
-        """The result of a call that was started; the call goes on even if its caller has given up.
+        """Returns the result of a call that was started; the call continues even if its caller has given up.
 
-        Raises what the call raises; Unavailable if it takes too long.
+        Raises what the call raises, and Unavailable if it takes too long.
         """
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self._max_seconds)

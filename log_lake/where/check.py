@@ -54,7 +54,7 @@ _NAMED = 20
 def check(
     condition: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None
 ) -> Condition:
-    """The condition, given as text or as a structure, checked for records of the schema.
+    """Checks a condition, given as text or as a structure, for records of the schema, and returns it.
 
     `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points
     at the wrong word of the text; a structure is shown as text for that.

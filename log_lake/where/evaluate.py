@@ -40,7 +40,7 @@ _NAN = encode_value(math.nan)
 
 
 def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
-    """True, false or null for each record.
+    """Returns true, false or null for each record: whether it fulfils the condition.
 
     Raises InvalidInput for a column whose type objects do not store (a dictionary).
     """
@@ -54,7 +54,7 @@ def holds(condition: Condition, records: Records) -> pa.BooleanArray:
 
 
 def truth(condition: Condition, records: Records) -> Column:
-    """Like `evaluate`, but the answer has the chunks of the records."""
+    """Returns what `evaluate` returns, in the chunks of the records."""
     match condition:
         case And(of):
             return reduce(pc.and_kleene, (truth(member, records) for member in of))

@@ -37,7 +37,8 @@ _OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<="
 
 @dataclass(frozen=True)
 class FieldInterval:
-    """The values of a field between two cuts."""
+    """The values of a field that lie between two cuts (`FieldCut`), which are places between values in their
+    order."""
 
     low: FieldCut
     high: FieldCut

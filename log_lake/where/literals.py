@@ -23,7 +23,8 @@ from log_lake.texts.value import NotReadable, read_decimal, read_double, show
 
 
 def read_number(text: str) -> Value:
-    """An int; a float if the text has an exponent; otherwise a Decimal."""
+    """Returns the number that a text means: an int; a float if the text has an exponent; otherwise a
+    Decimal."""
     if "e" in text.lower():
         try:
             return read_double(text)

@@ -40,7 +40,8 @@ OfColumn = Callable[[Compare | In, pa.Array], pa.Array]
 def in_json(
     leaf: Compare | In | IsNull, column: pa.Array | pa.ChunkedArray, inside: Path, of_column: OfColumn
 ) -> pa.Array:
-    """True, false or null for each JSON text; `inside` is the path into its objects."""
+    """Returns true, false or null for each JSON text: whether the comparison holds.  `inside` is the path into its
+    objects."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if isinstance(leaf, IsNull) or inside:
         truths = [_one_by_one(leaf, chunk, inside) for chunk in chunks]

@@ -84,12 +84,12 @@ class Parsed:
 
 
 def parse(text: str) -> Condition:
-    """The condition; raises InvalidInput that points at the word."""
+    """Returns the condition that the text means.  Raises InvalidInput that points at the word."""
     return parse_with_positions(text).condition
 
 
 def parse_with_positions(text: str) -> Parsed:
-    """The condition and the positions of its words; raises InvalidInput that points at the word."""
+    """Returns the condition and the positions of its words.  Raises InvalidInput that points at the word."""
     parser = _Parser(text, words(text))
     condition = parser.any_of()
     parser.expect_end()
@@ -113,8 +113,7 @@ class _Parser:
         return self.words[self.at - 1]
 
     def takes(self, *expected: str) -> bool:
-        """If the next words are `expected` (signs, or keywords in lower case), moves past them and returns true;
-        otherwise returns false."""
+        """Whether the next words are `expected` (signs, or keywords in lower case); if so, moves past them."""
         ahead = self.words[self.at : self.at + len(expected)]
         texts = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
         if texts != list(expected):

@@ -56,7 +56,8 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
-    """All words; the last one has the kind `end`.  Raises InvalidInput where the text is not a word."""
+    """Returns all words of the text; the last one has the kind `end`.  Raises InvalidInput where the text is not a
+    word."""
     if len(text) > LONGEST:
         raise InvalidInput(f"condition of {len(text):,} characters; it may have at most {LONGEST:,}")
     parsed: list[Word] = []

@@ -36,7 +36,7 @@ def _octets() -> pa.Array:
 
 
 def ip_texts(slices: Slices) -> pa.Array:
-    """Addresses as text.  Raises Corrupt for other lengths than 4 and 16 bytes."""
+    """Returns addresses as text.  Raises Corrupt for other lengths than 4 and 16 bytes."""
     _lengths(slices, (4, 16), "ip")
     short = slices.length == 4
     if short.any() and (short | ~slices.valid).all():
@@ -45,13 +45,13 @@ def ip_texts(slices: Slices) -> pa.Array:
 
 
 def net_texts(slices: Slices) -> pa.Array:
-    """Networks as text.  Raises Corrupt for other lengths than 8 and 32 bytes."""
+    """Returns networks as text.  Raises Corrupt for other lengths than 8 and 32 bytes."""
     _lengths(slices, (8, 32), "net")
     return _each(binary_array(slices, pa.binary()), _net_text, pa.string())
 
 
 def bytes_texts(slices: Slices) -> pa.Array:
-    """Bytes as text."""
+    """Returns bytes as text."""
     binaries = binary_array(slices, pa.binary())
     try:
         text = binaries.cast(pa.string())

@@ -46,7 +46,7 @@ _FEW_ROWS = 8
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A column in which each value is one body."""
+    """A column in which each value is one body (the bytes of a value, without its type)."""
 
     slices: Slices
 
@@ -55,7 +55,7 @@ class Leaf:
 
     @property
     def valid(self) -> Mask:
-        """Which values are not null."""
+        """For each value, whether it is not null."""
         return self.slices.valid
 
     def present(self) -> Leaf:
@@ -114,7 +114,7 @@ class ListColumn:
 
     @property
     def valid(self) -> Mask:
-        """Which values are not null."""
+        """For each value, whether it is not null."""
         return self.lengths >= 0
 
     def present(self) -> ListColumn:
@@ -147,7 +147,7 @@ class UnionColumn:
 
     @property
     def valid(self) -> Mask:
-        """Which values are not null."""
+        """For each value, whether it is not null."""
         return self.selector >= 0
 
     def present(self) -> UnionColumn:
@@ -191,7 +191,8 @@ def nulls(kind: Type, rows: int) -> Column:
 
 
 def of_bodies(kind: Type, slices: Slices) -> Column:
-    """The column of these bodies.  Raises Corrupt if bytes are not valid for the type."""
+    """Returns the column of values that have these bodies.  Raises Corrupt if bytes are not valid for the
+    type."""
     match kind := plain(kind):
         case Record():
             return _records(kind, slices)

@@ -100,7 +100,7 @@ class Slices:
 
     @cached_property
     def valid(self) -> Mask:
-        """Which values are not null."""
+        """For each value, whether it is not null."""
         return self.length >= 0
 
     @property
@@ -366,7 +366,7 @@ def _fixed_values(words: Words, width: Ints, valid: Mask | None) -> Slices:
 
 
 def fixed_values(words: Words, width: int, valid: Mask | None = None) -> Slices:
-    """Primitive values of `width` bytes each, at most 8."""
+    """Returns the words as primitive values of `width` bytes each, at most 8."""
     return _fixed_values(words, np.full(len(words), width), valid)
 
 

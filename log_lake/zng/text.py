@@ -78,7 +78,7 @@ _RESERVED = frozenset(kind.name for kind in PRIMITIVES)
 
 
 def value_text(kind: Type, body: bytes | None) -> str:
-    """One top-level value as one line.  Raises Corrupt if the bytes are not valid for the type."""
+    """Returns one top-level value as one line.  Raises Corrupt if the bytes are not valid for the type."""
     writer = _Writer()
     writer.top(kind, body)
     return "".join(writer.parts)
@@ -361,7 +361,8 @@ def ip_text(body: bytes) -> str:
 
 
 def net_text(body: bytes) -> str:
-    """A network: the address, and the number of bits of the mask; if the mask has gaps, its digits."""
+    """Returns a network as text: the address, and the number of bits of the mask; if the mask has gaps, its
+    digits."""
     if len(body) not in (8, 32):
         raise Corrupt(f"a net of {len(body)} bytes")
     half = len(body) // 2
@@ -383,7 +384,7 @@ def type_name_text(name: str) -> str:
 
 
 def quoted(body: bytes, *, escape_bytes: bool) -> str:
-    """Text in quotes; `escape_bytes`: bytes that are not UTF-8 are written as `\\xff`."""
+    r"""Returns the text in quotes; `escape_bytes`: bytes that are not UTF-8 are written as `\xff`."""
     text = body.decode(errors="surrogateescape")
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'

@@ -78,7 +78,7 @@ class Node:
 
 
 class Malformed(Exception):
-    """The text is not a value; `position` is where it stops being one."""
+    """Raised if the text is not a value; `position` is where it stops being one."""
 
     def __init__(self, position: int, what: str) -> None:
         super().__init__(what)

@@ -62,7 +62,7 @@ def record_batches(batch: Batch) -> list[pa.RecordBatch]:
 
 
 def record_batch(kind: Type, column: Column) -> pa.RecordBatch:
-    """Records of one type.  Raises InvalidInput if a value is null or not a record."""
+    """Returns the records of one type.  Raises InvalidInput if a value is null or not a record."""
     schema = arrow_schema(kind)
     assert isinstance(column, RecordColumn)
     if not column.valid.all():

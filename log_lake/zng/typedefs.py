@@ -125,7 +125,8 @@ class TypeWriter:
         self._ids: dict[Type, int] = {}
 
     def id_of(self, kind: Type, typedefs: bytearray) -> int:
-        """The id of the type.  Appends the definitions that it still needs, inner types first."""
+        """Returns the id of the type.  Appends to `typedefs` the definitions that the type still needs, inner
+        types first."""
         if isinstance(kind, Primitive):
             return kind.id
         if (type_id := self._ids.get(kind)) is not None:

@@ -67,7 +67,7 @@ class Primitive(Type):
 
 
 class Record(Type):
-    """Fields with names, in order; names are distinct."""
+    """The type of records: fields with names, in order; names are distinct."""
 
     __slots__ = ("names",)
 
@@ -77,7 +77,7 @@ class Record(Type):
 
 
 class Array(Type):
-    """Values of one type."""
+    """The type of lists: values of one type."""
 
     __slots__ = ()
 
@@ -91,13 +91,13 @@ class Array(Type):
 
 
 class Set(Array):
-    """Distinct values of one type, sorted by their bytes."""
+    """The type of sets: distinct values of one type, sorted by their bytes."""
 
     __slots__ = ()
 
 
 class Map(Type):
-    """Keys with values, sorted by the bytes of the keys."""
+    """The type of maps: keys with values, sorted by the bytes of the keys."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class Map(Type):
 
 
 class Union(Type):
-    """A value of one of several types; the order of the types is part of the type."""
+    """The type of values that have one of several types; the order of the types is part of the type."""
 
     __slots__ = ()
 
@@ -115,7 +115,7 @@ class Union(Type):
 
 
 class Enum(Type):
-    """One of several symbols."""
+    """The type of values that are one of several symbols."""
 
     __slots__ = ("symbols",)
 

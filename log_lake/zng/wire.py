@@ -104,14 +104,14 @@ class Cursor:
         return self.corrupt(what, position)
 
     def byte(self) -> int:
-        """One byte."""
+        """Reads and returns one byte."""
         if self.position >= len(self.data):
             raise self.too_short("the bytes end within a value")
         self.position += 1
         return self.data[self.position - 1]
 
     def uvarint(self) -> int:
-        """One unsigned number of up to 64 bits."""
+        """Reads and returns one unsigned number of up to 64 bits."""
         begun, number = self.position, 0
         for shift in range(0, 70, 7):
             byte = self.byte()
@@ -123,7 +123,7 @@ class Cursor:
         raise self.corrupt("a number has more than 64 bits", begun)
 
     def take(self, length: int) -> bytes:
-        """The next bytes."""
+        """Reads and returns the next `length` bytes."""
         if length > self.left:
             raise self.too_short(f"{length:,} bytes are announced, {self.left:,} are left")
         self.position += length
@@ -138,11 +138,11 @@ class Cursor:
             raise self.corrupt("a name is not UTF-8", begun) from None
 
     def value(self) -> bytes | None:
-        """The body of a tagged value; None if it is null."""
+        """Reads a tagged value and returns its body; None if it is null."""
         tag = self.uvarint()
         return self.take((tag - 1) >> 1) if tag else None
 
     def values(self) -> Iterator[bytes | None]:
-        """The bodies of all tagged values up to the end."""
+        """Yields the bodies of all tagged values up to the end."""
         while self.left:  # ends: a value takes a byte at least
             yield self.value()

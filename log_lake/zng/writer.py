@@ -39,7 +39,7 @@ class ZngWriter:
         self._written = False
 
     def write(self, values: Rows | Batch) -> None:
-        """Write values, in their order."""
+        """Writes values, in their order."""
         if not len(values):
             return
         rows = rows_of(values) if isinstance(values, Batch) else values

@@ -71,7 +71,8 @@ class Values:
         return nothing() if self._left is None else self._left[:count]
 
     def some(self) -> Slices | None:
-        """The rest of the current segment's values, or those of the next segment; None at the end."""
+        """Returns the values that are left in the current segment, or those of the next segment; None at the
+        end."""
         if self._left is not None and len(self._left):
             rest, self._left = self._left, None
             return rest
@@ -130,7 +131,8 @@ class _Presence:
         self._at = segments[0].offset
 
     def take(self, count: int) -> Mask:
-        """Which of the next `count` values are present.  Raises Corrupt if there are fewer."""
+        """Returns for each of the next `count` values whether it is present.  Raises Corrupt if there are
+        fewer."""
         while int(self._runs.sum()) < count:  # ends: each round reads a segment
             more = self._values.some()
             if more is None:

@@ -59,7 +59,7 @@ ColumnMap: TypeAlias = Segments | RecordMap | ListMap | UnionMap
 
 
 def segments_of(column_map: ColumnMap) -> Iterator[Segment]:
-    """All segments of a map."""
+    """Yields all segments of a map."""
     match column_map:
         case RecordMap():
             for field in column_map.fields:
@@ -90,7 +90,7 @@ def encoded_segments(segments: Segments) -> bytes:
 
 
 def encoded_map(kind: Type, column_map: ColumnMap) -> tuple[Type, bytes]:
-    """The type and the tagged value of a map."""
+    """Returns a map as a value: its type, and its bytes with their tag."""
     kind = plain(kind)
     match column_map:
         case RecordMap():

@@ -44,7 +44,8 @@ _BATCH_CELLS = 1 << 20
 
 @dataclass(frozen=True)
 class ZstFile:
-    """An open file: its super types, and where the columns of each are."""
+    """An open file of ZST: its super types (the types of top-level values), and where the columns of each
+    are."""
 
     name: str
     file: pa.NativeFile

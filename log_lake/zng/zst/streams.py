@@ -71,7 +71,7 @@ class Stream:
             self.written(output, self._emptied())
 
     def written(self, output: Output, data: bytes) -> None:
-        """Write a segment."""
+        """Writes a segment, and notes where it is."""
         self.segments.append(Segment(output.offset, len(data)))
         output.write(data)
 
@@ -93,7 +93,7 @@ class Output:
     offset: int = 0
 
     def write(self, data: bytes) -> None:
-        """Append bytes."""
+        """Appends bytes to the file."""
         self.file.write(data)
         self.offset += len(data)
 
@@ -136,7 +136,7 @@ class ColumnWriter:
     """Holds one column; `add` adds values, `flush` writes waiting ones, `map` says where all of them are."""
 
     def add(self, column: Column, place: PlaceOf, due: list[Flush]) -> None:
-        """Adds values."""
+        """Adds values to the column.  Each segment that becomes full is noted in `due`."""
         raise NotImplementedError
 
     def flush(self, output: Output, *, end: bool) -> None:

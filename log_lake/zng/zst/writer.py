@@ -67,7 +67,7 @@ class ZstWriter:
         return sum(column.emptied() for column in self._columns)
 
     def write(self, values: Rows | Batch) -> None:
-        """Write values, in their order."""
+        """Writes values, in their order."""
         if not len(values):
             return
         sizes = _sizes(values) if isinstance(values, Batch) else np.maximum(values.length, 0)
@@ -117,7 +117,7 @@ class ZstWriter:
         return section + trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections))
 
     def close(self) -> None:
-        """Ends the file."""
+        """Ends the file with the reassembly section and the trailer."""
         self._flush(end=True, since=self._begun)
         self._output.write(self.end(self._output.offset))
 
