@@ -104,7 +104,7 @@ def is_other_pool(outlet: Any, own: Any) -> bool:
 
 
 def _parts(uri: str) -> tuple[str, str, str]:
-    """The lake, the pool and the branch of an asset."""
+    """Returns the lake, the pool and the branch of an asset."""
     lake, _, rest = uri.rpartition("/")
     name, _, branch = rest.partition("?")
     return lake, name, branch

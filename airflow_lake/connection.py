@@ -123,7 +123,7 @@ MOST_DIGITS = 12
 
 
 def _mebibytes(value: Any, what: str) -> int:
-    """A whole number; 0 if the field is empty.  Raises InvalidInput."""
+    """Returns a whole number; 0 if the field is empty.  Raises InvalidInput."""
     text = "" if value is None else str(value).strip()
     if not (text or "0").isdecimal() or len(text) > MOST_DIGITS:
         raise InvalidInput(f"{what}: must be a whole number of MiB, 0 for none (got {value!r})")
@@ -248,7 +248,7 @@ def _google(extra: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def _part(extra: Mapping[str, Any], name: str, what: str) -> dict[str, Any]:
-    """An object inside the extra, also as a text of JSON; empty if the extra has none.  Raises
+    """Returns an object inside the extra, also as a text of JSON; empty if the extra has none.  Raises
     InvalidInput."""
     value = extra.get(name) or {}
     if isinstance(value, str):
@@ -296,7 +296,7 @@ def spark_address(connection: Connection) -> SparkAddress:
 
 
 def _connect_host(host: str, what: str) -> tuple[str, dict[str, str]]:
-    """The host, and the parameters behind it, as in `HOST:PORT/;use_ssl=true`.  Raises InvalidInput.
+    """Returns the host, and the parameters behind it, as in `HOST:PORT/;use_ssl=true`.  Raises InvalidInput.
 
     The values are not repeated in an error: one may be a token.
     """
@@ -328,7 +328,7 @@ def _use_ssl(value: Any, what: str) -> str:
 
 
 def _named(connection: Connection, *kinds: str) -> str:
-    """The connection, in words.  Raises InvalidInput if it is of none of the types."""
+    """Returns the connection, in words.  Raises InvalidInput if it is of none of the types."""
     if connection.conn_type not in kinds:
         raise InvalidInput(
             f"connection {connection.conn_id!r}: is of type {connection.conn_type!r}; name one of type "
@@ -344,7 +344,7 @@ def _extra(connection: Connection, what: str) -> dict[str, Any]:
 
 
 def _json(text: str, what: str) -> dict[str, Any]:
-    """A JSON object.  Its text is not repeated in the error: it may hold a secret."""
+    """Returns a JSON object.  Its text is not repeated in the error: it may hold a secret."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

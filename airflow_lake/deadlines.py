@@ -44,7 +44,7 @@ async def warn_of_gaps(
 
 
 def _gaps(pool: str, lake: str, branch: str) -> str:
-    """Which intervals the pool lacks, in words."""
+    """Returns which intervals the pool lacks, in words."""
     from airflow_lake.reach import lake_name, open_lake
     from lake_core.phrases import counted
     from log_lake.coverage.coverage import coverage_of

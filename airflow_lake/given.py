@@ -210,7 +210,7 @@ def texts(value: Any, name: str, *, task: str) -> list[str]:
 
 
 def _name(value: Any, name: str, *, task: str) -> str:
-    """A text of a list, such as a pool or a file; it may be called "nan"."""
+    """Returns a text of a list, such as a pool or a file; it may be called "nan"."""
     return text(value, name, task=task, asked=None if value == "None" else LEFT_OUT)
 
 

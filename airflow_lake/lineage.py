@@ -152,7 +152,8 @@ def _store_uri(first: str, path: str) -> str:
 
 
 def _revision(lake: Lake, effect: Effect) -> Revision | None:
-    """What was committed or read; if there is no version yet, the newest state.  None if it cannot be read."""
+    """Returns what was committed or read; if there is no version yet, the newest state.  None if it cannot be
+    read."""
     try:
         pool = lake.pool(effect.pool)
         if effect.version:  # an empty pool has the version 0, which no entry has
@@ -168,7 +169,7 @@ def _without_version(facets: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facets(effect: Effect, revision: Revision | None) -> dict[str, Any]:
-    """The facets of a dataset; if the pool cannot be read, only its name in Airflow and the version."""
+    """Returns the facets of a dataset; if the pool cannot be read, only its name in Airflow and the version."""
     from openlineage.client.facet_v2 import (
         dataset_version_dataset,
         schema_dataset,

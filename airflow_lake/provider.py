@@ -11,7 +11,7 @@ INTEGRATION = "Log lake"
 
 
 def _text(label: str, description: str, **schema: Any) -> dict[str, Any]:
-    """A field of the form, which may be left empty."""
+    """Returns a field of the form, which may be left empty."""
     return {"label": label, "description": description, "schema": {"type": ["string", "null"], **schema}}
 
 

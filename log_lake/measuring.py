@@ -127,7 +127,7 @@ def _spanned(
 
 
 def _tracer() -> Tracer | None:
-    """The tracer of the process; None if no provider is set."""
+    """Returns the tracer of the process; None if no provider is set."""
     if "opentelemetry.metrics" in sys.modules:
         offer_metrics()
     if "opentelemetry.trace" not in sys.modules:

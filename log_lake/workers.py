@@ -64,7 +64,7 @@ class SortedPiece:
     data: bytes
 
     def of_part(self, part: int) -> SortedPiece:
-        """The same piece in another part."""
+        """Returns the same piece in another part."""
         return self if part == self.part else replace(self, part=part)
 
 
@@ -172,7 +172,7 @@ def exchange(
 
 
 def taken_alone(worker: Worker, work: Shuffle[U, R], units: Sequence[U]) -> list[R]:
-    """The results of an exchange by one worker."""
+    """Returns the results of an exchange by one worker."""
     results: list[R] = []
 
     def given() -> Iterator[bytes]:

@@ -46,7 +46,7 @@ class OpenSpark(Protocol):
     """
 
     def __call__(self, name: str, /, *, size: int | None = None) -> AbstractContextManager[Any]:
-        """The session, or what stands in its place."""
+        """Returns the session, or what stands in its place."""
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def is_gone(error: BaseException) -> bool:
 
 
 def _why_gone(error: BaseException) -> str | None:
-    """What gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error.
+    """Returns what gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error.
 
     A server that was started again answers that it does not know the session (UNKNOWN_SESSION).
     """

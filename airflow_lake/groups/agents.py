@@ -150,7 +150,7 @@ class ErasureGroup(AgentGroup):
 
 
 def _group(name: str) -> type[AgentGroup]:
-    """The group of an agent; its row says the kind."""
+    """Returns the group of an agent; its row says the kind."""
     facts = AGENTS[name]
     kinds = (EmittingGroup,) if facts.purpose is Purpose.LOADING else (AgentGroup,)
     kinds = (TogetherGroup,) if facts.together else kinds

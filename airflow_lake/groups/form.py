@@ -55,7 +55,7 @@ COMMON = {
 
 
 def _field(parameter: Parameter) -> Param:
-    """The field of a parameter in the trigger form."""
+    """Returns the field of a parameter in the trigger form."""
     how: dict[str, Any] = {
         "title": parameter.title,
         "description": parameter.says[0].upper() + parameter.says[1:],
@@ -157,7 +157,7 @@ def agent_dag(name: str, *, doc: str | None) -> DAG:
 
 
 def _zone(name: str) -> str:
-    """The zone of the schedule's days.  Raises ValueError if there is no such zone."""
+    """Returns the zone of the schedule's days.  Raises ValueError if there is no such zone."""
     import pendulum
 
     variable = f"LAKE_{name.upper()}_TIMEZONE"

@@ -44,7 +44,8 @@ def question(all_work: Sequence[Work], *, lake: str) -> str:
 
 
 def _one_line(line: str) -> str:
-    """The line as Markdown shows it within backquotes: without any, in one line, and cut if it is long."""
+    """Returns the line as Markdown shows it within backquotes: without any, in one line, and cut if it is
+    long."""
     text = printable(line).replace("`", "'")
     return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
 

@@ -261,7 +261,7 @@ def announce_later(results: Iterable[Result], context: Mapping[str, Any]) -> Non
 
 
 def _event_of(result: Result) -> PoolEvent | None:
-    """The event of a load's result; None if it committed nothing."""
+    """Returns the event of a load's result; None if it committed nothing."""
     from log_lake.lake.results import LoadResult
 
     return PoolEvent.of(result.pool, result) if isinstance(result, LoadResult) else None
@@ -311,7 +311,7 @@ def report(
 
 
 def _each(results: Sequence[Any]) -> list[Any]:
-    """The results of all packs, one by one; a pack that failed may have none."""
+    """Returns the results of all packs, one by one; a pack that failed may have none."""
     return [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
 
 

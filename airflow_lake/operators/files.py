@@ -100,7 +100,8 @@ class LakeFilesOperator(LakeOperator):
         return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
 
     def _named_asset(self) -> Any:
-        """The asset of the pool, if the task names it as an outlet, itself or in the DAG; otherwise None."""
+        """Returns the asset of the pool, if the task names it as an outlet, itself or in the DAG; otherwise
+        None."""
         uri = self._asset().uri
         return next((outlet for outlet in self.outlets or () if getattr(outlet, "uri", None) == uri), None)
 

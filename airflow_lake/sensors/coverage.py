@@ -123,7 +123,7 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
 
 
 def _time(text: str, what: str, *, task: str) -> dt.datetime:
-    """The time that a text spells.  Raises InvalidInput."""
+    """Returns the time that a text spells.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
     try:

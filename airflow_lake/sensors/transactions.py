@@ -101,7 +101,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
 
     def _news(self) -> dict[str, Any] | None:
-        """The event of the first pool with a new transaction; None if there is none.  Raises Unavailable."""
+        """Returns the event of the first pool with a new transaction; None if there is none.  Raises
+        Unavailable."""
         from airflow_lake.triggers.interest import is_new
         from log_lake.lake.watch import Watcher, resume
 
@@ -126,7 +127,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
             self._positions = after
 
     def _begun(self, context: Context) -> tuple[str, dict[str, WatchPosition]]:
-        """The name of the lake, and the positions after which a transaction is new.
+        """Returns the name of the lake, and the positions after which a transaction is new.
 
         Raises InvalidInput, NotFound.
         """
@@ -177,7 +178,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
 
 
 def _version(after: str) -> int:
-    """The version as a number.  Raises InvalidInput."""
+    """Returns the version as a number.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
     try:

@@ -69,7 +69,7 @@ def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator
 
 
 def _values(file: CheckpointFile, section: str, kind: type[T]) -> list[tuple[str, T]]:
-    """The key and the value of each row of a section.  Raises Corrupt."""
+    """Returns the key and the value of each row of a section.  Raises Corrupt."""
     with decoding(file.name, "the row of a pool is damaged"):
         return [
             (key.decode(), MSGPACK.of(kind).decode(value))

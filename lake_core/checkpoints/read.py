@@ -315,13 +315,14 @@ class CheckpointFile:
         return table
 
     def _chunks(self, number: int, columns: tuple[str, ...]) -> list[planned.Range]:
-        """Where the columns of a row group are in the file."""
+        """Returns where the columns of a row group are in the file."""
         group = self._file.metadata.row_group(number)
         chunks = map(group.column, range(group.num_columns))
         return [planned.chunk_range(chunk) for chunk in chunks if chunk.path_in_schema in columns]
 
     def _rebuilt_rows(self, number: int, damage: CheckpointDamaged) -> pa.Table:
-        """The rows of a damaged group, folded again.  Raises `damage` if they cannot be, Unavailable."""
+        """Returns the rows of a damaged group, folded again.  Raises `damage` if they cannot be,
+        Unavailable."""
         rebuilt = self._rebuild(damage)
         try:
             return _rows_of(number, self.footer.groups, rebuilt)
@@ -359,10 +360,10 @@ class CheckpointFile:
 def _rows_of(
     number: int, groups: tuple[RowGroup, ...], parts: dict[tuple[str, str, str], pa.Table]
 ) -> pa.Table:
-    """The rows of a group, cut from the whole part.  Raises Corrupt if the part does not have them.
+    """Returns the rows of a group, cut from the whole part.  Raises Corrupt if the part does not have them.
 
-    References are cut by position, which is the same however the state was folded.  Other sections have each key
-    once and are cut by key, because the part may hold tokens that the checkpoint has forgotten.
+    References are cut by position, which is the same however the state was folded.  Other sections have each
+    key once and are cut by key, because the part may hold tokens that the checkpoint has forgotten.
     """
     group = groups[number]
     of_part = [
@@ -388,7 +389,7 @@ def _rows_of(
 
 
 def _runs(table: pa.Table, mask: list[bool]) -> list[pa.Table]:
-    """The rows that the mask selects, as slices.
+    """Returns the rows that the mask selects, as slices.
 
     Arrow's own kernels would load pandas first, if it is installed; a cold plan would take four times as long.
     """

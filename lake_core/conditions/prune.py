@@ -96,14 +96,14 @@ def _within(leaf: Compare | In | bool, low: bytes, high: bytes) -> _Truths:
 
 
 def _compared(leaf: Compare, low: bytes, high: bytes) -> _Truths:
-    """The answers of a comparison for values within [low, high] (both inclusive)."""
+    """Returns the answers of a comparison for values within [low, high] (both inclusive)."""
     below, equal, above = low < leaf.value, low <= leaf.value <= high, leaf.value < high
     signs = [sign for sign, possible in ((-1, below), (0, equal), (1, above)) if possible]
     return frozenset(TRUE if OPS[leaf.op](sign, 0) else FALSE for sign in signs)
 
 
 def _one_of(values: tuple[bytes, ...], low: bytes, high: bytes) -> _Truths:
-    """The answers of `in` for values within [low, high] (both inclusive); `values` are sorted."""
+    """Returns the answers of `in` for values within [low, high] (both inclusive); `values` are sorted."""
     at = bisect_left(values, low)
     if at == len(values) or values[at] > high:
         truths = {FALSE}

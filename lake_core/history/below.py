@@ -73,7 +73,7 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
 
 
 def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
-    """The URI and the source file of each row."""
+    """Yields the URI and the source file of each row."""
     columns = (table[name].to_pylist() for name in ("key", "value", "seq", "applied"))
     for uri, value, version, until in zip(*columns, strict=True):
         yield uri.decode(), Ingested(MSGPACK.of(Source).decode(value), version or 0, until)

@@ -98,7 +98,7 @@ class Ages:
 
 
 def _ages(reference: Reference) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The oldest and the newest age of a record in the reference."""
+    """Returns the oldest and the newest age of a record in the reference."""
     if reference.oldest is None:
         return (reference.seq, reference.ordinal), (reference.seq, reference.ordinal)
     return (reference.oldest, _BEFORE), (reference.seq, _AFTER)

@@ -278,14 +278,14 @@ def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) 
 
 
 def _sequence(key: str) -> int:
-    """The sequence that the key of a row spells, in 20 digits.  Raises Corrupt."""
+    """Returns the sequence that the key of a row spells, in 20 digits.  Raises Corrupt."""
     if len(key) != 20 or not key.isascii() or not key.isdigit():
         raise Corrupt(f"{key[:80]!r} is not a sequence")
     return int(key)
 
 
 def _time(file: CheckpointFile) -> int:
-    """When the checkpoint was written, by its writer's clock; 0 if its id holds no time."""
+    """Returns when the checkpoint was written, by its writer's clock; 0 if its id holds no time."""
     try:
         return int(id_time(file.footer.id).timestamp() * 1_000_000)
     except ValueError:
@@ -299,7 +299,7 @@ def _schemas(state: PoolState) -> Iterator[pa.Table]:
 
 
 def _all_schemas(file: CheckpointFile) -> Iterator[tuple[str, bytes, bool]]:
-    """The id of each schema, its Arrow form, and whether records of the pool itself have it."""
+    """Yields the id of each schema, its Arrow form, and whether records of the pool itself have it."""
     for table in file.scan(SCHEMA, columns=("key", "value", "seq")):
         columns = (table[name].to_pylist() for name in ("key", "value", "seq"))
         for key, arrow, in_pool in zip(*columns, strict=True):
@@ -437,7 +437,7 @@ def _all_values(file: CheckpointFile, section: str, branch: str = "") -> Iterato
 
 
 def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
-    """All items by key: the map below is in order, the added items are sorted here."""
+    """Yields all items by key: the map below is in order, the added items are sorted here."""
     below = ((k, v) for k, v in layered.below.items() if k not in layered.added)
 
     def key(item: tuple[K, V]) -> Any:

@@ -170,19 +170,19 @@ def _check_largest(name: str, digits: int, statistics: Iterable[tuple[Column, ..
 
 
 def _max_digits(forms: Iterable[pa.Field]) -> int:
-    """The most digits behind the point of the decimal fields; -1 if none is a decimal."""
+    """Returns the most digits behind the point of the decimal fields; -1 if none is a decimal."""
     return max((f.type.scale for f in forms if pa.types.is_decimal(f.type)), default=-1)
 
 
 def _largest(columns: Iterable[Column], name: str) -> decimal.Decimal:
-    """The largest absolute value of the column's exact numbers."""
+    """Returns the largest absolute value of the column's exact numbers."""
     bounds = [b for c in columns if c.name == name for b in (c.low, c.high) if b is not None]
     values = [decode_value(bound) for bound in bounds]
     return max((abs(v) for v in values if isinstance(v, decimal.Decimal)), default=decimal.Decimal(0))
 
 
 def _forms(schemas: Iterable[pa.Schema], name: str) -> list[pa.Field]:
-    """The distinct fields of this name."""
+    """Returns the distinct fields of this name."""
     forms: dict[tuple[str, bytes], pa.Field] = {}
     for schema in schemas:
         index = schema.get_field_index(name)
@@ -225,5 +225,5 @@ def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
 
 
 def _pool_schemas(state: PoolState) -> list[pa.Schema]:
-    """The schemas of the pool's own objects, which all have the key."""
+    """Returns the schemas of the pool's own objects, which all have the key."""
     return [state.schema(id) for id in state.pool_schemas]

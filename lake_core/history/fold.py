@@ -166,7 +166,7 @@ class _Change:
 
 
 def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *, time: int) -> _Change:
-    """The state and the transaction's branch, before its first action.
+    """Returns the state and the transaction's branch, before its first action.
 
     Raises Corrupt if there is no such branch, or if it is not at the parent.
     """
@@ -209,7 +209,8 @@ def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *
 
 
 def _ended(state: PoolState, change: _Change) -> PoolState:
-    """The state after the last action: the branch has the version as its tip, the token is remembered."""
+    """Returns the state after the last action: the branch has the version as its tip, the token is
+    remembered."""
     transaction, version, branches = change.transaction, change.version, change.branches
     tokens, used = state.tokens, state.used
     if transaction.token:

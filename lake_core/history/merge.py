@@ -94,7 +94,7 @@ def _references(child: BranchState, fork: Fork, action: Merge) -> list[Reference
 
 
 def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone]:
-    """The tombstones to bring, from old to new.
+    """Returns the tombstones to bring, from old to new.
 
     Raises PlanAgain if the branch has tombstones from after version `upto`: the records that they hide may
     already be gone from the references.

@@ -204,7 +204,7 @@ def rebase(
 
 
 def _merging(state: PoolState, draft: Draft, action: Merge, *, rule: Rule) -> tuple[Action, ...]:
-    """The actions of a merge.  Raises what `merging` and `check_room_of_merge` raise."""
+    """Returns the actions of a merge.  Raises what `merging` and `check_room_of_merge` raise."""
     actions = merging(state, draft, action)
     check_room_of_merge(state, draft, actions, rule)
     return actions

@@ -76,7 +76,7 @@ class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
             )
 
     def by_object(self) -> dict[str, Removal]:
-        """The removal of each object, by the object's id."""
+        """Returns the removal of each object, by the object's id."""
         return dict(zip(self.objects, self.removals, strict=True))
 
 
@@ -114,11 +114,11 @@ class Removed:
         return isinstance(self.objects.below, NothingBelow) and not len(self.objects.added)
 
     def vacuumed(self) -> frozenset[str]:
-        """The objects of the vacuums that have not ended."""
+        """Returns the objects of the vacuums that have not ended."""
         return frozenset(id for vacuum in self.vacuums.values() for id in vacuum.objects)
 
     def begun_by(self, transaction_id: str) -> int | None:
-        """The sequence of the vacuum that this transaction began; None if that vacuum has ended."""
+        """Returns the sequence of the vacuum that this transaction began; None if that vacuum has ended."""
         begun = (seq for seq, vacuum in self.vacuums.items() if vacuum.transaction_id == transaction_id)
         return next(begun, None)
 

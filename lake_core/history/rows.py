@@ -68,7 +68,7 @@ def _are_objects(names: pa.ChunkedArray, homes: frozenset[str]) -> bool:
 
 
 def _limits(section: str, version: int) -> dict[str, tuple[int, int | None]]:
-    """The lowest and the highest value of columns."""
+    """Returns the lowest and the highest value of columns."""
     newest = (version + 1) * MAX_TRANSACTIONS - 1
     of_sections: dict[str, dict[str, tuple[int, int | None]]] = {
         REFERENCE: {

@@ -65,7 +65,7 @@ def list_after(store: Store, journal: str, version: int) -> Listing | None:
 
 
 def _version_of(journal: str, name: str) -> int | None:
-    """The version of an entry of this journal itself; other names may end like one."""
+    """Returns the version of an entry of this journal itself; other names may end like one."""
     version = naming.entry_version(name)
     return version if version is not None and name == naming.entry(journal, version) else None
 

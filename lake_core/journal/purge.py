@@ -272,7 +272,7 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
 
 
 def _entries_up_to(journal: Journal[Any, Any], fence: int) -> Iterator[str]:
-    """The names of the entries up to the fence, from the oldest."""
+    """Yields the names of the entries up to the fence, from the oldest."""
     for info in journal.store.list(journal.name):
         version = naming.entry_version(info.name)
         if version is not None and version > fence:

@@ -279,7 +279,7 @@ class JournalReader(Generic[E, S]):
         return self.format.parts(loaded.state, now=0.0, forget=0)
 
     def _sound(self) -> LoadedState[S] | None:
-        """The state in memory, unless it rests on a checkpoint that was found damaged."""
+        """Returns the state in memory, unless it rests on a checkpoint that was found damaged."""
         loaded = self._loaded
         return (
             None
@@ -361,7 +361,7 @@ class JournalReader(Generic[E, S]):
         raise self._purged_too_fast()
 
     def _step(self, loaded: LoadedState[S], entry: StoredEntry[E]) -> LoadedState[S]:
-        """The state after the next entry, or a newer one.
+        """Returns the state after the next entry, or a newer one.
 
         Raises Corrupt if the entry does not fit, also when it was written below a fence.
         """

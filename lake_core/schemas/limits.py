@@ -160,7 +160,8 @@ class Fields:
         )
 
     def _widest(self, last: str | None) -> str:
-        """The end of the message: to store the widest field as JSON; "" if no field has several inside."""
+        """Returns the end of the message: to store the widest field as JSON; "" if no field has several
+        inside."""
         widths = {name: _width(node) for name, node in self._tree.items()}
         name = max(widths, key=lambda name: widths[name], default=last)
         if widths.get(name, 0) < 2:

@@ -125,7 +125,8 @@ def _unite_types(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """The type with the finer unit of two timestamps, times of day or durations; None for other types."""
+    """Returns the type with the finer unit of two timestamps, times of day or durations; None for other
+    types."""
     for alike in (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration):
         if alike(a) and alike(b):
             if pa.types.is_timestamp(a) and bool(a.tz) != bool(b.tz):

@@ -76,7 +76,8 @@ def _number_among_decimals(op: Op, value: int | float) -> tuple[Op, Value] | boo
 
 
 def _floored(op: Op, below: Value, *, exact: bool) -> tuple[Op, Value] | bool:
-    """The comparison with `below`, the greatest value of the other class that is not above the given one."""
+    """Returns the comparison with `below`, the greatest value of the other class that is not above the given
+    one."""
     if exact:
         return op, below
     if op in ("=", "!="):

@@ -191,7 +191,7 @@ def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str =
 
 
 def _lease_of(job: Job) -> str:
-    """The id of the lease that a job holds; jobs that began together share one."""
+    """Returns the id of the lease that a job holds; jobs that began together share one."""
     return job.id.partition(".")[0]
 
 

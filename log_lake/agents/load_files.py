@@ -229,7 +229,7 @@ def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject
 
 
 def _blocks(work: LoadWork, unit: Unit, lost: LostValues) -> Iterator[Block]:
-    """The records of a unit; what the contract leaves out of them is counted in `lost`."""
+    """Yields the records of a unit; what the contract leaves out of them is counted in `lost`."""
     for part in unit.parts:
         reading = replace(work.readings[part.file], lost=lost)  # those of the work may have another unit's
         if part.row_groups is None:

@@ -119,6 +119,6 @@ def clean(lake: Lake) -> int:
 
 
 def _older(lake: Lake) -> Iterator[str]:
-    """The names of old packs: names sort by the time of their plan."""
+    """Yields the names of old packs: names sort by the time of their plan."""
     until = naming.pack(first_id(lake.context.now() - KEPT), 0)
     return takewhile(lambda name: name < until, (info.name for info in lake.store.list(naming.PACKS)))

@@ -67,7 +67,7 @@ def upkeep_hours(text: str) -> Hours | None:
 
 
 def _zone(name: str) -> dt.tzinfo:
-    """The time zone of a name.  Raises ValueError if this machine does not know it."""
+    """Returns the time zone of a name.  Raises ValueError if this machine does not know it."""
     if name == UTC:  # a machine without a data base of zones has it too
         return dt.UTC
     from zoneinfo import ZoneInfo  # `lake --help` reads this module and needs no zones

@@ -158,7 +158,7 @@ def encoded(value: Work | PutOff | Result) -> dict[str, Any]:
 
 
 def _with_lists(value: Any) -> Any:
-    """The value with lists in place of tuples."""
+    """Returns the value with lists in place of tuples."""
     if isinstance(value, dict):
         return {name: _with_lists(one) for name, one in value.items()}
     return [_with_lists(one) for one in value] if isinstance(value, list | tuple) else value

@@ -172,7 +172,7 @@ def _tag_all(args: Namespace) -> None:
 
 
 def _expiry(text: str, *, now: float) -> float:
-    """A time, or a span from now on, in seconds since 1970."""
+    """Returns a time, or a span from now on, in seconds since 1970."""
     try:
         return now + duration(text)
     except ValueError:

@@ -41,7 +41,7 @@ class Command:
     keeps_metadata: bool = False
 
     def function(self) -> Callable[[Namespace], int | None]:
-        """The function that carries the command out; what it returns is the exit status, None: 0."""
+        """Returns the function that carries the command out; what it returns is the exit status, None: 0."""
         module, _, function = self.run.partition(".")
         run: Callable[[Namespace], int | None] = getattr(
             importlib.import_module(f"log_lake.cli.{module}"), function

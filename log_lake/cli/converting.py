@@ -80,7 +80,7 @@ def convert(args: Namespace) -> None:
 
 
 def _source_and_target(args: Namespace) -> tuple[list[str], str | None]:
-    """The files to read, and the file to write; None is standard output."""
+    """Returns the files to read, and the file to write; None is standard output."""
     if args.output is not None:
         return args.files, None if args.output == STDIN else args.output
     if len(args.files) < 2:

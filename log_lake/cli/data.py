@@ -163,12 +163,12 @@ def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str 
 
 
 def span_of(view: View, args: Namespace) -> KeyRange:
-    """The key range of --from and --to, or of --key."""
+    """Returns the key range of --from and --to, or of --key."""
     return range_text(args).read(view.key, view.key_classes)
 
 
 def range_text(args: Namespace) -> RangeText:
-    """The key range of --from and --to, or of --key, as it was written."""
+    """Returns the key range of --from and --to, or of --key, as it was written."""
     prefix = getattr(args, "key", None)
     return RangeText(prefix=prefix) if prefix is not None else RangeText(low=args.from_, high=args.to)
 
@@ -251,7 +251,7 @@ def _opened(args: Namespace) -> AbstractContextManager[View]:
 
 
 def _revision(lake: Lake, args: Namespace) -> str:
-    """The revision that `--at` names, or what the transaction of `--in` reads."""
+    """Returns the revision that `--at` names, or what the transaction of `--in` reads."""
     at: str = args.at if args.in_ is None else revision_to_read(lake, args.pool, args.in_)
     return at
 
@@ -342,7 +342,7 @@ def _changed(done: StatementResult, *, token: str, dry_run: bool) -> str:
 
 
 def _format(args: Namespace) -> str:
-    """The format, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
+    """Returns the format, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
     output = getattr(args, "output", None)
     chosen = "json" if args.json else args.format
     if output is not None:

@@ -173,7 +173,7 @@ def verify_erasure(args: Namespace) -> None:
 
 
 def _pool_of(lake: Lake, receipt: Receipt) -> Pool:
-    """The receipt's pool, whatever its name is now."""
+    """Returns the receipt's pool, whatever its name is now."""
     for config in lake.pools():
         if config.id == receipt.pool_id:
             return lake.pool(config.name)

@@ -65,7 +65,7 @@ def _values(t: Transaction) -> dict[str, Any]:
 
 
 def _for_people(version: int, t: Transaction, *, narrow: bool) -> dict[str, Any]:
-    """A line of the table; with `narrow` the time has no fractions of a second."""
+    """Returns a line of the table; with `narrow` the time has no fractions of a second."""
     values = _values(t)
     shown_apart = () if values["removed"] is None else (METADATA,)
     return {

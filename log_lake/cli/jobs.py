@@ -70,7 +70,7 @@ def figures_text(figures: Mapping[str, int]) -> str:
 
 
 def _without_figures(job: Job) -> str:
-    """The text for a finished job that changed nothing."""
+    """Returns the text for a finished job that changed nothing."""
     return "nothing to do" if job.state == DONE else ""
 
 

@@ -45,7 +45,7 @@ def describe(args: Namespace) -> None:
 
 
 def _read(description: Description) -> str:
-    """The records that were read: `140 records`, `the first 100 records`, `the first record`."""
+    """Returns the records that were read: `140 records`, `the first 100 records`, `the first record`."""
     records = counted(description.records, "record")
     if description.is_all:
         return records

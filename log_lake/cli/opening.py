@@ -10,7 +10,7 @@ from log_lake.lake import Lake
 
 
 def open_lake(args: argparse.Namespace) -> Lake:
-    """The lake that `--lake` names, with the metadata that `--meta` gives."""
+    """Returns the lake that `--lake` names, with the metadata that `--meta` gives."""
     return Lake.open(args.lake, metadata=_metadata(getattr(args, "meta", ())))
 
 

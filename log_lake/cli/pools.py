@@ -164,7 +164,7 @@ def _rows(lake: Lake, config: PoolConfig) -> list[dict[str, Any]]:
 
 
 def _shown(rows: list[dict[str, Any]], *, failed: bool) -> list[dict[str, Any]]:
-    """The rows for people: `stored` only if objects hold records that readers do not see."""
+    """Returns the rows for people: `stored` only if objects hold records that readers do not see."""
     left_out = {"is_exact", *(() if failed else ("error",))}
     if all(row["stored"] == row["records"] for row in rows):
         left_out.add("stored")

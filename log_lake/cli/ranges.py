@@ -34,10 +34,10 @@ def split(args: Namespace) -> None:
 
 
 def _cuts_of_files(pool: Pool, names: list[str], *, into: int) -> list[list[object]]:
-    """The keys that cut the records of files into ranges of about equal bytes.
+    """Returns the keys that cut the records of files into ranges of about equal bytes.
 
-    The files are loaded into a pool of a lake in a temporary folder, so they are read as a load reads them, and the
-    folder needs about as much room as the pool would.
+    The files are loaded into a pool of a lake in a temporary folder, so they are read as a load reads them, and
+    the folder needs about as much room as the pool would.
     """
     from log_lake.loading.sources import files_to_read  # loads slowly
 

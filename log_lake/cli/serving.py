@@ -68,7 +68,7 @@ def serve(args: Namespace) -> None:
 
 
 def lakes_of(lake: str, also: list[str]) -> Mapping[str, str]:
-    """The addresses of the lakes by namespace.  Raises InvalidInput."""
+    """Returns the addresses of the lakes by namespace.  Raises InvalidInput."""
     lakes = {NAMESPACE: lake} if lake else {}
     for word in also:
         name, equals, address = word.partition("=")

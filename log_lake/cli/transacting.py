@@ -87,7 +87,7 @@ def branch_to_write(lake: Lake, args: Namespace, *, to_delete: bool = False, dry
 
 
 def revision_to_read(lake: Lake, pool: str, id: str) -> str:
-    """The branch of a pool that a transaction reads.  Raises NotFound, Conflict."""
+    """Returns the branch of a pool that a transaction reads.  Raises NotFound, Conflict."""
     transaction = lake.transaction(id)
     transaction.check_open()
     return transaction.revision(lake.pool(pool))

@@ -52,7 +52,7 @@ def verify(args: Namespace) -> int:
 
 
 def _verified(name: str, view: View, jobs: int) -> Verified:
-    """The content of a pool, with its records without the key."""
+    """Returns the content of a pool, with its records without the key."""
     parts = [view] if view.sub_pool else [view, replace(view, sub_pool=NOKEY)]
     stored = [part.stored_content() for part in parts]
     contents = [

@@ -123,7 +123,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 def members_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a record, list or map; empty for any other type."""
+    """Returns the fields inside a record, list or map; empty for any other type."""
     return [kind.field(i) for i in range(kind.num_fields)]
 
 

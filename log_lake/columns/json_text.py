@@ -155,7 +155,7 @@ def _beyond(text: pa.Array, array: pa.Array, *, zone: str = "") -> pa.Array:
 
 
 def _without_zeros(text: pa.Array) -> pa.Array:
-    """The texts without zeros at the end of a fraction, and without a fraction of zeros."""
+    """Returns the texts without zeros at the end of a fraction, and without a fraction of zeros."""
     if not len(text) or not pc.any(pc.match_substring(text, ".")).as_py():
         return text
     return pc.replace_substring_regex(text, r"\.?0*$", "", max_replacements=1)

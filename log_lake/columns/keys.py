@@ -51,14 +51,14 @@ _Part = _Bits | Bytes
 
 
 def key_at(table: pa.Table | pa.RecordBatch, row: int, key: PoolKey) -> bytes:
-    """The encoded key of one record."""
+    """Returns the encoded key of one record."""
     return b"".join(
         encode_value(from_scalar(table.column(f.name)[row]), descending=f.descending) for f in key.fields
     )
 
 
 def keys_at(table: pa.Table, rows: list[int], key: PoolKey) -> list[bytes]:
-    """The encoded keys of some records."""
+    """Returns the encoded keys of some records."""
     parts = []
     for f in key.fields:
         column = table.column(f.name).take(pa.array(rows, pa.int64()))

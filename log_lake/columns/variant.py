@@ -154,7 +154,7 @@ def _decimal(size: int) -> Callable[[memoryview, int], Any]:
 
 
 def number(value: decimal.Decimal) -> Any:
-    """The decimal as a plain JSON number if its digits read back unchanged, otherwise the decimal itself.
+    """Returns the decimal as a plain JSON number if its digits read back unchanged, otherwise the decimal itself.
 
     Spark's `parse_json` makes decimals of all numbers with a point, so a decimal does not show the writer's
     class.
@@ -176,7 +176,8 @@ def _time(tag: int, ticks: int) -> Callable[[memoryview, int], Any]:
 
 
 def date_of(day: int) -> dt.date:
-    """The date this many days after 1970-01-01.  Raises Unreadable if the lake cannot hold that date."""
+    """Returns the date this many days after 1970-01-01.  Raises Unreadable if the lake cannot hold that
+    date."""
     if not FIRST_DAY <= day <= LAST_DAY:
         raise Unreadable("a date outside of the years 1 to 9999")
     return dt.date.fromordinal(day + _EPOCH_DAY)

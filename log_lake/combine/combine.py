@@ -16,12 +16,13 @@ from log_lake.combine.newest import newest
 
 
 def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
-    """The combined records of a table that is sorted by key and age, and has all records of each of its keys."""
+    """Returns the combined records of a table that is sorted by key and age, and has all records of each of its
+    keys."""
     return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
 
 
 def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iterator[pa.Table]:
-    """The combined records of a stream of tables that is sorted by key and age."""
+    """Yields the combined records of a stream of tables that is sorted by key and age."""
     if rule.keeps_all:
         yield from tables
     else:

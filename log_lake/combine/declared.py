@@ -20,7 +20,7 @@ FUNCTIONS = ("sum", "min", "max", "count", "first", "last", "any_value")
 
 
 def parse_aggregates(text: str) -> dict[str, str]:
-    """The functions by field, from `FIELD=FN,...`.  Raises InvalidInput that names the wrong part."""
+    """Returns the functions by field, from `FIELD=FN,...`.  Raises InvalidInput that names the wrong part."""
     aggregates: dict[str, str] = {}
     for part in text.split(",") if text else []:
         name, equals, function = part.strip().rpartition("=")

@@ -21,7 +21,7 @@ def newest(table: pa.Table, ends: Mask) -> pa.Table:
 
 
 def without_markers(table: pa.Table) -> pa.Table:
-    """The records without the delete markers."""
+    """Returns the records without the delete markers."""
     if DELETED not in table.schema.names:
         return table
     markers = are_markers(table)

@@ -62,7 +62,7 @@ def _with_markers(table: pa.Table) -> pa.Table:
 
 
 def _with_room(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Field, pa.ChunkedArray]:
-    """A summed field as it is stored: exact numbers as decimals of 38 digits, others as doubles."""
+    """Returns a summed field as it is stored: exact numbers as decimals of 38 digits, others as doubles."""
     kind = field.type
     if pa.types.is_floating(kind):
         return pa.field(field.name, pa.float64(), metadata=SUM_MARK), column.cast(pa.float64())

@@ -81,7 +81,7 @@ class NamedJob(msgspec.Struct, frozen=True):
 
 
 def jobs_still_there(references: Iterable[Reference], jobs: Iterable[NamedJob]) -> list[CompactionJob]:
-    """The jobs with these names whose inputs all still exist.
+    """Returns the jobs with these names whose inputs all still exist.
 
     If a branch has two references to an object with equally many records, a job cannot tell them apart, so it
     counts as gone.

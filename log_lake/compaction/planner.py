@@ -152,7 +152,7 @@ class Planner:
         self._cut([r for run in rest for r in run.references], why)
 
     def _fitting(self, candidates: Sequence[Run]) -> int:
-        """The number of the newest runs that fit into one job."""
+        """Returns the number of the newest runs that fit into one job."""
         inputs = size = 0
         for count, run in enumerate(reversed(candidates)):
             inputs += len(run.references)
@@ -212,5 +212,5 @@ class Planner:
 
 
 def _name(reference: Reference) -> tuple[str, bytes]:
-    """The identity of a reference."""
+    """Returns the identity of a reference."""
     return reference.object, reference.low

@@ -23,7 +23,7 @@ ALWAYS_CUT, SMALLEST_CUT = 64, 1 << 20
 
 
 def ranges_of(points: Sequence[bytes]) -> list[KeyRange]:
-    """The ranges between ascending split points, in order; the ends are open."""
+    """Returns the ranges between ascending split points, in order; the ends are open."""
     return [KeyRange(low, high) for low, high in pairwise([b"", *points, None])]  # type: ignore[arg-type]
 
 

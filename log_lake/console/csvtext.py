@@ -17,7 +17,7 @@ from log_lake.columns.json_text import shown
 
 
 def csv_header(names: Sequence[str]) -> bytes:
-    """The line that names the columns."""
+    """Returns the line that names the columns."""
     return (",".join('"' + name.replace('"', '""') + '"' for name in names) + "\n").encode()
 
 

@@ -36,7 +36,7 @@ def log_to_stderr(*packages: str) -> None:
 
 
 def error_text(error: LakeError) -> str:
-    """The error on one line; behind it the lines that show a place in SQL, as they are."""
+    """Returns the error on one line; behind it the lines that show a place in SQL, as they are."""
     lines = str(error).splitlines()
     shown = next((number for number, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
     return "\n".join(map(printable, [" ".join(" ".join(lines[:shown]).split()), *lines[shown:]]))

@@ -111,7 +111,8 @@ def _is_wider(rows: list[dict[str, Any]], total: int) -> bool:
 
 
 def _indented(text: str, total: int) -> list[str]:
-    """The lines of a text under a line of a table; a word longer than a line, such as a path, stays whole."""
+    """Returns the lines of a text under a line of a table; a word longer than a line, such as a path, stays
+    whole."""
     return textwrap.wrap(
         printable(text),
         max(total, 2 * len(_UNDER)),
@@ -123,7 +124,7 @@ def _indented(text: str, total: int) -> list[str]:
 
 
 def terminal_width(stream: Any) -> int | None:
-    """The width of a line of the terminal; None if the stream is not a terminal, and lines may have any
+    """Returns the width of a line of the terminal; None if the stream is not a terminal, and lines may have any
     length."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
@@ -153,7 +154,7 @@ def say(message: str) -> None:
 
 
 def format_of_output(path: str) -> str | None:
-    """The format that a file's name asks for; None if it asks for none.
+    """Returns the format that a file's name asks for; None if it asks for none.
 
     Raises InvalidInput for a name that asks for a compressed file.
     """

@@ -56,7 +56,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def json_error(message: str, *, kind: str, status: int) -> str:
-    """An error for programs, as one line of JSON: what happened, its class, and the exit status."""
+    """Returns an error for programs, as one line of JSON: what happened, its class, and the exit status."""
     return json.dumps({"error": message, "kind": kind, "status": status}) + "\n"
 
 
@@ -81,7 +81,7 @@ class Parser(argparse.ArgumentParser):
         return parsed, []
 
     def format_help(self) -> str:
-        """The help; behind it the commands by group, if the parser has groups."""
+        """Returns the help; behind it the commands by group, if the parser has groups."""
         parts = [super().format_help()]
         for heading, commands in self._groups.items():
             lines = [f"  {line}" for name, text in commands for line in _listed(name, text)]

@@ -26,12 +26,12 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
 
 
 def flag(name: str) -> str:
-    """The command's option for a read option: `csv.null` is `--csv-null`."""
+    """Returns the command's option for a read option: `csv.null` is `--csv-null`."""
     return "--" + name.replace(".", "-").replace("_", "-")
 
 
 def read_options(args: argparse.Namespace) -> dict[str, str]:
-    """The read options that were given, as text; raises InvalidInput for one that cannot be read."""
+    """Returns the read options that were given, as text.  Raises InvalidInput for one that cannot be read."""
     given = {name: getattr(args, f"read:{name}", None) for name in READ_OPTIONS}
     for name, text in given.items():
         if text is None:

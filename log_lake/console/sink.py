@@ -130,7 +130,7 @@ def _give_name(temporary: str, path: str, *, may_replace: bool) -> None:
 
 
 def exists(path: str) -> AlreadyExists:
-    """The error for a file that must not be replaced."""
+    """Returns the error for a file that must not be replaced."""
     return AlreadyExists(f"{path} exists; name another file, or add --force")
 
 

@@ -25,7 +25,7 @@ _WIDEST = 40
 
 
 def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWriter:
-    """A writer of values with their types; `close` ends what it writes, but does not close the file."""
+    """Returns a writer of values with their types; `close` ends what it writes, but does not close the file."""
     match format:
         case "zng":
             return ZngWriter(file)

@@ -96,7 +96,7 @@ def content_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ContentSum:
 
 
 def hashes_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ValueHashes:
-    """The hash of each record of a table.  Raises what `content_of` raises."""
+    """Returns the hash of each record of a table.  Raises what `content_of` raises."""
     schema = pa.schema(
         [field.remove_metadata() if field.name in as_text else field for field in table.schema]
     )
@@ -105,12 +105,12 @@ def hashes_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ValueHashes:
 
 
 def content_of_hashes(hashes: ValueHashes) -> ContentSum:
-    """The content of records that have these hashes."""
+    """Returns the content of records that have these hashes."""
     return ContentSum(len(hashes), int(np.sum(mixed(hashes.copy()), dtype=np.uint64)))
 
 
 def json_everywhere(schemas: Iterable[pa.Schema]) -> frozenset[str]:
-    """The fields that are JSON in every schema that has them."""
+    """Returns the fields that are JSON in every schema that has them."""
     json, others = set[str](), set[str]()
     for schema in schemas:
         for one in schema:

@@ -70,7 +70,8 @@ def mixed(values: ValueHashes) -> ValueHashes:
 
 @lru_cache(maxsize=4_096)
 def constant(name: str) -> np.uint64:
-    """The constant of a class, or of a field's name; it is odd, so that a product with it loses nothing."""
+    """Returns the constant of a class, or of a field's name; it is odd, so that a product with it loses
+    nothing."""
     return np.uint64(xxhash.xxh3_64_intdigest(name.encode()) | 1)
 
 
@@ -119,7 +120,7 @@ def plain_hashes(array: pa.Array) -> ValueHashes:
 
 
 def of_integers(values: npt.NDArray[Any]) -> ValueHashes:
-    """The hashes of integers of any width."""
+    """Returns the hashes of integers of any width."""
     if not len(values):
         return np.zeros(0, np.uint64)
     if values.dtype.itemsize < 8 or (int(values.min()) >= -_EXACT and int(values.max()) <= _EXACT):
@@ -135,7 +136,7 @@ def of_integers(values: npt.NDArray[Any]) -> ValueHashes:
 
 
 def of_doubles(values: npt.NDArray[np.float64]) -> ValueHashes:
-    """The hashes of doubles."""
+    """Returns the hashes of doubles."""
     plain = values + 0.0  # -0.0 becomes 0.0
     missing = np.isnan(plain)
     if missing.any():
@@ -144,7 +145,7 @@ def of_doubles(values: npt.NDArray[np.float64]) -> ValueHashes:
 
 
 def of_days(days: npt.NDArray[Any]) -> ValueHashes:
-    """The hashes of dates, given in days since 1970."""
+    """Returns the hashes of dates, given in days since 1970."""
     return of_class(days.astype(np.int64).view(np.uint64), "date")
 
 
@@ -158,17 +159,17 @@ def of_micros(micros: npt.NDArray[np.int64], rest: npt.NDArray[np.int64] | None,
 
 
 def of_texts(values: Sequence[str]) -> ValueHashes:
-    """The hashes of Python's texts."""
+    """Returns the hashes of Python's texts."""
     return _of_bytes(pa.array(values, pa.large_string()), "text")
 
 
 def of_byte_values(values: Sequence[bytes]) -> ValueHashes:
-    """The hashes of Python's bytes."""
+    """Returns the hashes of Python's bytes."""
     return _of_bytes(pa.array(values, pa.large_binary()), "bytes")
 
 
 def of_decimals(values: Sequence[decimal.Decimal]) -> ValueHashes:
-    """The hashes of Python's decimals."""
+    """Returns the hashes of Python's decimals."""
     hashes = np.zeros(len(values), np.uint64)
     doubles, texts = dict[int, float](), dict[int, str]()
     wholes, large = dict[int, int](), dict[int, int]()

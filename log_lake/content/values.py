@@ -74,7 +74,8 @@ def value_hashes(array: pa.Array, field: pa.Field) -> ValueHashes:
 
 
 def _of_record(members: Iterable[tuple[str, ValueHashes]]) -> ValueHashes | None:
-    """The sum of the hashes of named members, each times the constant of its name; None without members."""
+    """Returns the sum of the hashes of named members, each times the constant of its name; None without
+    members."""
     total: ValueHashes | None = None
     for name, hashes in members:
         hashes *= constant(f"field {name}")

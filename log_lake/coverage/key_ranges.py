@@ -39,7 +39,7 @@ def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_cl
 
 
 def empty_interval(begin: dt.datetime, end: dt.datetime) -> str:
-    """The error text for an interval that contains no time."""
+    """Returns the error text for an interval that contains no time."""
     return (
         f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come after "
         "its beginning; in Airflow, schedule by CronDataIntervalTimetable"

@@ -65,7 +65,7 @@ def _intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.t
 
 
 def _floor(moment: dt.datetime, every: str) -> dt.datetime:
-    """The begin of the interval in which a moment lies, in its zone."""
+    """Returns the begin of the interval in which a moment lies, in its zone."""
     if every == "hour":
         while past := dt.timedelta(
             minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond
@@ -79,7 +79,7 @@ def _floor(moment: dt.datetime, every: str) -> dt.datetime:
 
 
 def _next(begin: dt.datetime, every: str) -> dt.datetime:
-    """The end of the interval that begins at this time."""
+    """Returns the end of the interval that begins at this time."""
     day = begin.date()
     match every:
         case "hour":

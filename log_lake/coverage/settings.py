@@ -105,7 +105,7 @@ def coverage_policy_of(settings: Settings) -> CoveragePolicy:
 
 
 def in_zone(moment: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """The moment in the zone; one without a zone is a local time there.
+    """Returns the moment in the zone; one without a zone is a local time there.
 
     Raises InvalidInput for a year that is not in `YEARS`.
     """

@@ -35,7 +35,7 @@ LEFT_OUT = "left out"
 
 
 def coverage_table(revision: Revision) -> pa.Table:
-    """The intervals up to now, in order; a row `LEFT_OUT` first if there are too many.
+    """Returns the intervals up to now, in order; a row `LEFT_OUT` first if there are too many.
 
     Raises what `coverage_of` raises.
     """
@@ -48,7 +48,7 @@ def coverage_table(revision: Revision) -> pa.Table:
 
 
 def key_rows(revision: Revision) -> list[dict[str, Any]]:
-    """The ranges of keys that replaces brought, in the order of the key; bounds as JSON."""
+    """Returns the ranges of keys that replaces brought, in the order of the key; bounds as JSON."""
 
     def row(one: CoveredInterval) -> dict[str, Any]:
         low, high = (

@@ -110,7 +110,7 @@ class ChainLoad:
             merge_nested(pool, part.table, part.files, roots, self._write())
 
     def _write(self, table: PipelineTable | None = None) -> WriteArguments:
-        """The arguments of a write, with the token of a table if one is given."""
+        """Returns the arguments of a write, with the token of a table if one is given."""
         token = f"{self.token}:{table.name}" if table else ""
         return WriteArguments(token=token, message=self.message, options=EVERY_RECORD)
 

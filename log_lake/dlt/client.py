@@ -196,7 +196,7 @@ class LakeClient(JobClientBase, WithStateSync):
             self.own.note_load(load_id)
 
     def _chain(self, root: str) -> list[PipelineTable]:
-        """The root table and its nested tables that have records, the root first."""
+        """Returns the root table and its nested tables that have records, the root first."""
         tables = filter(has_table_seen_data, get_nested_tables(self.schema.tables, root))
         return [self._table(self.prepare_load_table(table["name"])) for table in tables]
 

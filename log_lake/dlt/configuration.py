@@ -28,7 +28,7 @@ class LakeConfiguration(DestinationClientDwhConfiguration):
     separator: str = "."
 
     def data_location(self) -> str | None:
-        """The address of the lake."""
+        """Returns the address of the lake."""
         return self.uri
 
     def fingerprint(self) -> str:

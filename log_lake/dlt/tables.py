@@ -176,7 +176,7 @@ def check_shape(table: PipelineTable, there: PoolShape, *, pool: str, has_nested
 
 
 def _names(table: PipelineTable) -> tuple[str, ...]:
-    """The fields of the key if the user chose none."""
+    """Returns the fields of the key if the user chose none."""
     if table.is_nested:
         ancestor = table.root_id or table.parent_id
         return tuple(filter(None, (ancestor, table.parent_id, table.position)))
@@ -191,7 +191,7 @@ def _names(table: PipelineTable) -> tuple[str, ...]:
 
 
 def _chosen(text: str, normalized: Callable[[str], str]) -> PoolKey:
-    """The key that a user wrote, with the names as the schema spells them."""
+    """Returns the key that a user wrote, with the names as the schema spells them."""
     fields = PoolKey.parse(text).fields
     return PoolKey(tuple(KeyField(normalized(field.name), field.descending) for field in fields))
 

@@ -154,7 +154,7 @@ def _merge_nested(
 def _stale(
     pool: Pool, version: int, table: PipelineTable, files: Sequence[str], roots: RootIds
 ) -> Iterator[pa.Table]:
-    """The keys of the records that belong to the root records at a version, and are not in the files."""
+    """Yields the keys of the records that belong to the root records at a version, and are not in the files."""
     if not version or not len(roots.ids):
         return
     view = pool.at_version(version)
@@ -172,7 +172,7 @@ def _stale(
 
 
 def _naming(field: str, ids: pa.Array) -> str | None:
-    """A condition that names the ids; None if they are too many to name."""
+    """Returns a condition that names the ids; None if they are too many to name."""
     if len(ids) > MOST_NAMED:
         return None
     quoted = ", ".join("'" + id.replace("'", "''") + "'" for id in ids.to_pylist())
@@ -187,7 +187,7 @@ def _blocks(pool: Pool, files: Sequence[str], write: WriteArguments, *, fields: 
 
 
 def _as_deletes(block: Block, table: PipelineTable) -> Block:
-    """The block, with delete markers in place of the records that the hint hard_delete deletes."""
+    """Returns the block, with delete markers in place of the records that the hint hard_delete deletes."""
     if not table.hard_delete or table.disposition != MERGE:
         return block
     flags = _deletes(block.table, table)
@@ -203,10 +203,10 @@ def _deletes(records: pa.Table, table: PipelineTable) -> pa.ChunkedArray:
 
 
 def _ids(files: Sequence[str], column: str) -> pa.Array:
-    """The values of a column of all files."""
+    """Returns the values of a column of all files."""
     return _texts(chunk for file in files for chunk in pq.read_table(file, columns=[column]).column(0).chunks)
 
 
 def _texts(chunks: Iterable[pa.Array]) -> pa.Array:
-    """The chunks as one array of texts."""
+    """Returns the chunks as one array of texts."""
     return pa.concat_arrays([pa.array([], pa.string()), *(chunk.cast(pa.string()) for chunk in chunks)])

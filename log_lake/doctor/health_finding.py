@@ -88,5 +88,5 @@ class LakeHealth:
         return sorted(every, key=lambda one: -one.severity)
 
     def counts(self) -> dict[Verdict, int]:
-        """How many pools have each verdict."""
+        """Returns how many pools have each verdict."""
         return {verdict: sum(pool.verdict is verdict for pool in self.pools) for verdict in Verdict}

@@ -20,12 +20,12 @@ HEALTH = pa.schema(
 
 
 def health_table(lake: Lake) -> pa.Table:
-    """The health of the lake now, worst first within each pool.  Raises what `examine` raises."""
+    """Returns the health of the lake now, worst first within each pool.  Raises what `examine` raises."""
     return table_of(examine(lake))
 
 
 def table_of(health: LakeHealth) -> pa.Table:
-    """The health as a table: the lake, then its pools by name."""
+    """Returns the health as a table: the lake, then its pools by name."""
     parts = [("", verdict_of(health.findings), health.findings, health.now)]
     parts += [(one.pool, one.verdict, one.findings, one.seen) for one in health.pools]
     rows = [

@@ -63,7 +63,7 @@ class PoolKind:
 
 
 def findings_of(signs: PoolSigns) -> list[HealthFinding]:
-    """The findings of a pool, worst first, then in the order of the table."""
+    """Returns the findings of a pool, worst first, then in the order of the table."""
     findings: list[HealthFinding] = []
     for kind in POOL_KINDS:
         try:

@@ -37,7 +37,7 @@ class LakeKind:
 
 
 def lake_findings_of(signs: LakeSigns) -> list[HealthFinding]:
-    """The findings about the lake, worst first, then in the order of the table."""
+    """Returns the findings about the lake, worst first, then in the order of the table."""
     findings = [
         HealthFinding(kind=kind.name, pool="", **vars(one))
         for kind in LAKE_KINDS

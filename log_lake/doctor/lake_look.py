@@ -63,7 +63,7 @@ class LakeLook:
             return otherwise
 
     def signs(self, *, now: float, written: float | None, late: Sequence[HealthFinding]) -> LakeSigns:
-        """The signs of the lake, with the findings of its pools."""
+        """Returns the signs of the lake, with the findings of its pools."""
         return LakeSigns(
             now,
             self.store,

@@ -95,7 +95,7 @@ def look_at(pool: Pool, *, noted: float | None, jobs: Sequence[Job], now: float)
 
 
 def unread(config: PoolConfig, error: LakeError, *, jobs: Sequence[Job], now: float) -> PoolSigns:
-    """The signs of a pool that could not be looked at."""
+    """Returns the signs of a pool that could not be looked at."""
     return PoolSigns(config, now, jobs, failures={"the pool": error})
 
 

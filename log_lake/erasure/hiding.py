@@ -121,7 +121,7 @@ class OwnTombstones:
         raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
 
     def _tombstone(self, target: Target, id: str, version: int, sub_pool: str) -> AddTombstone:
-        """A tombstone that hides records written up to a version, and none that are loaded later."""
+        """Returns a tombstone that hides records written up to a version, and none that are loaded later."""
         span = target.range_in(sub_pool)
         return AddTombstone(
             f"{id}{sub_pool}",

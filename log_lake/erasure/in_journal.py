@@ -123,7 +123,7 @@ def _posted(name: str) -> int:
 
 
 def _requests(pool: Pool) -> Iterator[tuple[str, DraftRequest | None]]:
-    """The requests; None for one that cannot be decoded, which every writer ignores (decision 28)."""
+    """Yields the requests; None for one that cannot be decoded, which every writer ignores (decision 28)."""
     store, codec = pool.store, Codec(DraftRequest)
     for info in list(store.list(naming.requests(pool.history.journal.name))):
         data = store.get(info.name) if naming.is_request(info.name) else None

@@ -105,7 +105,8 @@ class Notes:
 
 
 def summed_if_there(pool_id: str, worker: Worker, located: Located) -> ReceiptObject | None:
-    """The object with its checksum; None if it is neither on the store nor inlined.  Raises Unavailable."""
+    """Returns the object with its checksum; None if it is neither on the store nor inlined.  Raises
+    Unavailable."""
     try:
         return receipts.summed(worker.store, pool_id, located)
     except ObjectMissing:  # another vacuum was faster

@@ -157,7 +157,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def decode(data: bytes, *, name: str) -> Receipt:
-    """The receipt that the bytes hold.  Raises Corrupt."""
+    """Returns the receipt that the bytes hold.  Raises Corrupt."""
     receipt: Receipt = decoded_json(data, Receipt, name=name, what="not the receipt of an erasure")
     if receipt.format > VERSION:
         raise Corrupt(f"{name}: written by a newer version (format {receipt.format}); upgrade this program")
@@ -191,7 +191,7 @@ def _put(pool: Pool, receipt: Receipt) -> None:
 
 
 def read(pool: Pool, id: str) -> Receipt:
-    """The receipt of an erasure of the pool.  Raises NotFound, Corrupt, Unavailable."""
+    """Returns the receipt of an erasure of the pool.  Raises NotFound, Corrupt, Unavailable."""
     name = naming.erasure(pool.config.id, id)
     data = pool.store.get(name) if is_id(id) else None
     if data is None:
@@ -200,7 +200,7 @@ def read(pool: Pool, id: str) -> Receipt:
 
 
 def _of_pool(receipt: Receipt, pool: Pool, name: str) -> Receipt:
-    """The receipt.  Raises Corrupt if it is another pool's, or not the one that its name says."""
+    """Returns the receipt.  Raises Corrupt if it is another pool's, or not the one that its name says."""
     if receipt.pool_id != pool.config.id or name != naming.erasure(pool.config.id, receipt.id):
         raise Corrupt(f"{name}: holds the receipt {receipt.id} of the pool {receipt.pool_id}")
     return receipt
@@ -234,7 +234,7 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:
-    """The pending erasure of the same records; None if there is none."""
+    """Returns the pending erasure of the same records; None if there is none."""
     asked = (pool.sub_pool, key_range, where)
     for receipt in read_all(pool):
         if receipt.status == PENDING and (receipt.sub_pool, receipt.key_range, receipt.where) == asked:

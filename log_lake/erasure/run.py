@@ -232,7 +232,7 @@ class _Run:
             self.pool.commit_actions((Join(points),), on=loaded.version, message=self.reason)
 
     def _inlined(self, *, until: int) -> list[Inlined]:
-        """The inlined objects with matching records that the journal still has."""
+        """Returns the inlined objects with matching records that the journal still has."""
         return list(self.search.inlined(inlined_objects(self.pool, self.target, until=until)))
 
     def _end_held(self) -> Receipt:

@@ -214,7 +214,7 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def known_id(info: ObjectInfo) -> str:
-    """The id of a listed name that is certainly the name of a data object."""
+    """Returns the id of a listed name that is certainly the name of a data object."""
     id = object_id(info)
     assert id is not None  # `unknown_objects` leaves other names out
     return id

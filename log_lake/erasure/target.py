@@ -74,7 +74,7 @@ class Target:
         return ("", NOKEY)
 
     def key(self, sub_pool: str) -> PoolKey:
-        """The key by which records are sorted."""
+        """Returns the key by which records are sorted."""
         return self.config.key_of(sub_pool)
 
     def rule(self, sub_pool: str) -> Rule:
@@ -82,7 +82,7 @@ class Target:
         return rule_of(self.config, sub_pool)
 
     def range_in(self, sub_pool: str) -> KeyRange:
-        """The keys that a matching record can have; empty if no record can match."""
+        """Returns the keys that a matching record can have; empty if no record can match."""
         key = self.key(sub_pool)
         if self.condition is None or self.schema is None or not key.fields:
             return self.key_range
@@ -95,7 +95,7 @@ class Target:
         return not set(top_level(self.condition)) <= set(self.key(sub_pool).names)
 
     def columns(self, sub_pool: str) -> list[str]:
-        """The columns that show whether a record matches."""
+        """Returns the columns that show whether a record matches."""
         fields = top_level(self.condition) if self.condition is not None else ()
         markers = [DELETED] if self.leaves_markers(sub_pool) else []
         age = [SEQ] if self._goes_by_age(sub_pool) else []
@@ -121,7 +121,7 @@ class Target:
         )
 
     def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
-        """The references of a branch that may hold matching records."""
+        """Yields the references of a branch that may hold matching records."""
         branch_state = state.branches.get(branch)
         if branch_state is None:
             return

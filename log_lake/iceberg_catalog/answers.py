@@ -68,5 +68,5 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def encoded(body: msgspec.Struct) -> bytes:
-    """The body as JSON."""
+    """Returns the body as JSON."""
     return msgspec.json.encode(body)

@@ -80,12 +80,12 @@ class Answering:
         return await threads.result_of(self._turns.join(table, begin))
 
     def refusal(self, error: LakeError | Refusal, request: CatalogRequest) -> CatalogResponse:
-        """The answer that says the error."""
+        """Returns the answer that says the error."""
         return self.catalog.refusal(error, with_body=request.method != "HEAD")
 
 
 def request_of(scope: AsgiScope, *, below: str = "") -> CatalogRequest:
-    """The request of an ASGI scope; `below` is the path of the catalog itself."""
+    """Returns the request of an ASGI scope; `below` is the path of the catalog itself."""
     raw: bytes = scope.get("raw_path") or b""
     path = raw.partition(b"?")[0].decode("latin-1")
     headers: Headers = dict(scope["headers"])

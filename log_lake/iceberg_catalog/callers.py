@@ -54,7 +54,7 @@ ANYBODY = Caller("", CallerRole.CATALOG)
 
 
 def callers_in(path: str) -> tuple[Caller, ...]:
-    """The callers that a file names.  Raises InvalidInput; its message has no token."""
+    """Returns the callers that a file names.  Raises InvalidInput; its message has no token."""
     if not path:  # as from a variable that is not set
         raise InvalidInput("--token-file is empty; name a file with a token, or leave the option out")
     try:

@@ -50,7 +50,7 @@ class IcebergCatalog:
         return self._labels.keys()
 
     def answer(self, question: ClientSettings | Namespaces | OneNamespace) -> CatalogResponse:
-        """The answer to a question for which no lake is opened.  Raises Refusal."""
+        """Returns the answer to a question for which no lake is opened.  Raises Refusal."""
         match question:
             case ClientSettings(warehouse):
                 return self._settings(warehouse)
@@ -73,11 +73,11 @@ class IcebergCatalog:
                 return CatalogResponse(204)
 
     def loaded(self, question: OneTable) -> Loaded:
-        """The table, published first if it lags behind.  Raises Refusal, LakeError."""
+        """Returns the table, published first if it lags behind.  Raises Refusal, LakeError."""
         return loaded(table_of(self._lake(question.namespace), question.table), self._ages)
 
     def refusal(self, error: LakeError | Refusal, *, with_body: bool) -> CatalogResponse:
-        """The answer that says the error, without what may be a secret in the address of a lake."""
+        """Returns the answer that says the error, without what may be a secret in the address of a lake."""
         return refusal_response(
             refused(error), text=self._lakes.without_users(str(error)), with_body=with_body
         )

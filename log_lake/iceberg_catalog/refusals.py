@@ -46,7 +46,7 @@ class Refusal(Exception):
 
 
 def refused(error: LakeError | Refusal) -> Refusal:
-    """The error of the lake as a refusal."""
+    """Returns the error of the lake as a refusal."""
     if isinstance(error, Refusal):
         return error
     status, type = next(answer for kind, answer in _KINDS if isinstance(error, kind))
@@ -67,7 +67,7 @@ lake's other errors, such as a lost race: a later request may succeed."""
 
 
 def refusal_response(refusal: Refusal, *, text: str = "", with_body: bool = True) -> CatalogResponse:
-    """The answer; `text` replaces the message.  An answer to HEAD has no body."""
+    """Returns the answer; `text` replaces the message.  An answer to HEAD has no body."""
     model = ErrorModel(" ".join((text or str(refusal)).split()), refusal.type, refusal.status)
     headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
     if refusal.status == 401:

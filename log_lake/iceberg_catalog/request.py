@@ -48,7 +48,8 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 
 def parameter(query: str, name: str) -> str:
-    """The value of a parameter, "" without one.  Raises InvalidInput if it is there twice or not UTF-8."""
+    """Returns the value of a parameter, "" without one.  Raises InvalidInput if it is there twice or not
+    UTF-8."""
     if len(query) > MAX_PATH:
         raise InvalidInput(f"the query has more than {MAX_PATH:,} characters; shorten it")
     try:

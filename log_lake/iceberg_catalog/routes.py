@@ -116,7 +116,7 @@ def _below(rest: tuple[str, ...], request: CatalogRequest, exists: bool) -> Ques
 
 
 def _within(warehouse: str, namespace: str) -> str:
-    """The namespace.  Raises Refusal if it is not in the warehouse."""
+    """Returns the namespace.  Raises Refusal if it is not in the warehouse."""
     if LEVELS in namespace or (warehouse and warehouse != namespace):
         raise Refusal.no_namespace(namespace)
     return namespace

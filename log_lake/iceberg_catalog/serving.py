@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bound(host: str, port: int, *, has_token: bool) -> socket.socket:
-    """A socket at the address; port 0 is any free one.  Raises InvalidInput."""
+    """Returns a socket at the address; port 0 is any free one.  Raises InvalidInput."""
     if not is_loopback(host) and not has_token:
         raise InvalidInput(
             f"--host {host}: other machines reach this address, so it needs a token; add --token-file FILE"
@@ -57,7 +57,7 @@ def bound(host: str, port: int, *, has_token: bool) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """The address of the catalog, as clients name it."""
+    """Returns the address of the catalog, as clients name it."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -66,7 +66,7 @@ class Loaded:
 
 
 def parts_of_name(name: str) -> tuple[str, str]:
-    """The pool and the branch or tag that a client names; POOL is POOL@main.
+    """Returns the pool and the branch or tag that a client names; POOL is POOL@main.
 
     `POOL:NAME` is the same as `POOL@NAME`: Trino keeps `@` for itself, and no pool has either sign.
     """
@@ -75,7 +75,7 @@ def parts_of_name(name: str) -> tuple[str, str]:
 
 
 def table_of(lake: Lake, name: str) -> PoolTable:
-    """The table of that name.  Raises Refusal if there is none, Corrupt, Unavailable."""
+    """Returns the table of that name.  Raises Refusal if there is none, Corrupt, Unavailable."""
     pool_name, ref = parts_of_name(name)
     try:
         pool = lake.pool(pool_name)
@@ -96,7 +96,7 @@ def table_of(lake: Lake, name: str) -> PoolTable:
 
 
 def table_names(lake: Lake) -> list[str]:
-    """The names of the lake's pools, without those that the lake makes itself."""
+    """Returns the names of the lake's pools, without those that the lake makes itself."""
     return [config.name for config in lake.pools() if not is_own(config.name)]
 
 

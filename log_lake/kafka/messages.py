@@ -79,7 +79,7 @@ def _place(message: Message) -> str:
 
 
 def blocks_of(messages: Sequence[Message], policy: KafkaPolicy, reading: MessageReading) -> Iterator[Block]:
-    """The records of messages, with the bad ones beside them.
+    """Yields the records of messages, with the bad ones beside them.
 
     Raises InvalidInput for a bad record, unless these are quarantined.
     """
@@ -105,7 +105,7 @@ def blocks_of(messages: Sequence[Message], policy: KafkaPolicy, reading: Message
 
 
 def _line(message: Message, policy: KafkaPolicy, key: tuple[str, ...]) -> bytes | None:
-    """The value as a line of JSON, or as text; None for text without a value.  Raises _Bad."""
+    """Returns the value as a line of JSON, or as text; None for text without a value.  Raises _Bad."""
     value = message.value
     if value is None and policy.nulls == DELETE:
         return None if policy.value == TEXT else _deleting(message, key)
@@ -133,7 +133,7 @@ def _why_no_object(value: bytes) -> str:
 
 
 def _deleting(message: Message, key: tuple[str, ...]) -> bytes:
-    """The line that deletes the record with the message's key.  Raises _Bad."""
+    """Returns the line that deletes the record with the message's key.  Raises _Bad."""
     mark = json.dumps({DELETED: True}).encode()
     if key == (KEY_FIELD,):
         return mark

@@ -50,7 +50,7 @@ class Partition(msgspec.Struct, frozen=True, order=True):
 
 
 def partition_of(stream: str) -> Partition | None:
-    """The partition with this name in the journal; None if it is none of Kafka's."""
+    """Returns the partition with this name in the journal; None if it is none of Kafka's."""
     parts = stream.removeprefix(KIND).split("/")
     if not stream.startswith(KIND) or len(parts) != 4 or not parts[3].isdecimal():
         return None
@@ -190,5 +190,5 @@ def token_of(spans: Sequence[Span], positions: Mapping[str, Source]) -> str:
 
 
 def digest_of(seen: Iterable[SeenPartition]) -> str:
-    """A digest of what the brokers have."""
+    """Returns a digest of what the brokers have."""
     return hashlib.sha256(msgspec.msgpack.encode(list(seen))).hexdigest()[:32]

@@ -65,7 +65,7 @@ def positions_of(pool: Pool) -> list[PartitionOffset]:
 
 
 def settled(wishes: Iterable[Wish], seen: Sequence[SeenPartition]) -> dict[Partition, int]:
-    """The next offset of each partition that the wishes name; pure.  Raises InvalidInput."""
+    """Returns the next offset of each partition that the wishes name; pure.  Raises InvalidInput."""
     offsets: dict[Partition, int] = {}
     for wish in wishes:
         of_topic = [one for one in seen if one.partition.topic == wish.topic]

@@ -99,7 +99,7 @@ class KafkaPolicy:
 
 
 def kafka_policy(settings: Settings) -> KafkaPolicy:
-    """The policy from the settings of a pool."""
+    """Returns the policy from the settings of a pool."""
     return KafkaPolicy(
         value=settings["kafka.value"],
         fields=settings["kafka.fields"],

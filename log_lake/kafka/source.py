@@ -33,7 +33,7 @@ def is_kafka(text: str) -> bool:
 
 
 def kafka_source(text: str) -> KafkaSource:
-    """The source.  Raises ValueError, which repeats nothing that may be a secret."""
+    """Returns the source.  Raises ValueError, which repeats nothing that may be a secret."""
     hosts, _, topics = text[len(SCHEME) :].partition("/")
     if "@" in hosts:
         raise ValueError(

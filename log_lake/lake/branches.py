@@ -124,7 +124,8 @@ def check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> Non
 def _of_revision(
     newest: PoolState, target: BranchState, parent: str, *, version: int
 ) -> tuple[tuple[Action, ...], int]:
-    """The actions that create a branch on a state of the parent, and the parent's version that it begins on."""
+    """Returns the actions that create a branch on a state of the parent, and the parent's version that it begins
+    on."""
     parent_now = newest.branches[parent]
     if target.tip == parent_now.tip:
         return (CreateBranch(parent),), parent_now.tip

@@ -106,7 +106,7 @@ class Divider:
         return few(self._old) if len(self._old) + 1 >= self._workers else None
 
     def __call__(self, pieces: Sequence[SortedPiece]) -> tuple[bytes, ...]:
-        """The bounds of the parts, from the keys and sizes of all pieces."""
+        """Returns the bounds of the parts, from the keys and sizes of all pieces."""
         ranges = self._ranges or ranges_of(pieces, self._branch.settings)
         bounds, self.points = divided(
             pieces, self._old, self._branch.config.key, ranges=ranges, workers=self._workers

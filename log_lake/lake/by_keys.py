@@ -77,7 +77,7 @@ def as_markers(keys: pa.Table) -> pa.Table:
 
 
 def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
-    """The column in the field's type, and for each value whether that type holds it."""
+    """Returns the column in the field's type, and for each value whether that type holds it."""
     every = pa.repeat(pa.scalar(True), len(column))
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), field.type), every

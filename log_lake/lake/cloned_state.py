@@ -92,7 +92,7 @@ class CloneFormat(PoolStateFormat):
         return in_home(name, self.source) if self.source else without_home(name)
 
     def _renamed(self, table: pa.Table, *, inlines: bool) -> pa.Table:
-        """The rows of references, with the object names that the clone uses."""
+        """Returns the rows of references, with the object names that the clone uses."""
         names = table["object"].to_pylist()
         inlined = are_inlined(table) if inlines else [False] * len(names)
         renamed = [name if one else self._name(name) for name, one in zip(names, inlined, strict=True)]
@@ -100,7 +100,7 @@ class CloneFormat(PoolStateFormat):
         return table.set_column(place, "object", pa.array(renamed, pa.string()))
 
     def _with_newest(self, table: pa.Table) -> pa.Table:
-        """The rows of branches, with the new name of the greatest object."""
+        """Returns the rows of branches, with the new name of the greatest object."""
         rows = [MSGPACK.of(BranchRow).decode(value) for value in table["value"].to_pylist()]
         renamed = (msgspec.structs.replace(r, newest=self._name(r.newest) if r.newest else "") for r in rows)
         values = pa.array([msgspec.msgpack.encode(row) for row in renamed], pa.binary())

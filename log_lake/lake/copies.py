@@ -71,7 +71,7 @@ def copy_pool(source: Pool, new: str, *, at: str, target: HasPools) -> Pool:
 
 
 def _objects(kept: Hold) -> Iterator[str]:
-    """The objects on the store to which the branch refers, perhaps more than once."""
+    """Yields the objects on the store to which the branch refers, perhaps more than once."""
     return (reference.object for reference in kept.state.snapshot.all() if not reference.data)
 
 

@@ -75,7 +75,7 @@ def _delete(
 
 
 def _covers(branch: Line, tombstone_id: str) -> int:
-    """The number of references whose records the tombstone may hide."""
+    """Returns the number of references whose records the tombstone may hide."""
     try:
         revision = branch.revision(recent=True)
         tombstone = revision.held.tombstones.get(tombstone_id)

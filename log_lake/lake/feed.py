@@ -195,7 +195,7 @@ def _unsaid(version: int, what: str) -> InvalidInput:
 
 
 def _of_transaction(transaction: Transaction) -> list[Brought]:
-    """The objects of new records: those of a load, or those that a merge brought."""
+    """Returns the objects of new records: those of a load, or those that a merge brought."""
     if any(isinstance(action, RemoveReference) for action in transaction.actions):
         return []
     if any(isinstance(action, Merge) for action in transaction.actions):

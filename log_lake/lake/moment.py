@@ -84,7 +84,7 @@ def states_at_time(pools: Sequence[Pool], time: str) -> States:
 
 
 def _seen_elsewhere(states: States, histories: Mapping[str, History]) -> dict[str, Decision]:
-    """The transactions that are pending in one of the states, and settled in another."""
+    """Returns the transactions that are pending in one of the states, and settled in another."""
     others: dict[str, Decision] = {}
     for id, loaded in states.items() if len(states) > 1 else ():
         for over, part in loaded.state.pending.items():
@@ -140,7 +140,7 @@ def _identity(loaded: LoadedState[PoolState]) -> tuple[int, frozenset[str]]:
 
 
 def _behind(states: States) -> list[str]:
-    """The pools whose state does not have a transaction yet that another pool's state has."""
+    """Returns the pools whose state does not have a transaction yet that another pool's state has."""
     needed: dict[str, int] = {}
     for loaded in states.values():
         for id, version in loaded.state.prepared.items():

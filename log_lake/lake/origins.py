@@ -45,7 +45,7 @@ def check_begun_with(context: Context, config: PoolConfig, objects: Iterable[str
 
 
 def _source_of(context: Context, config: PoolConfig) -> PoolConfig | None:
-    """The source of a clone, listed or dropped; None if it is gone."""
+    """Returns the source of a clone, listed or dropped; None if it is gone."""
     if config.clone is None:
         return None
     return listed_or_dropped(Catalog(context, check=check_pool).load().state, config.clone.source)

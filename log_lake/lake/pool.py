@@ -224,7 +224,7 @@ class Pool(Journaled):
         return ranges.split(self, view, points)
 
     def _splittable(self) -> View:
-        """The newest view of a pool whose keys can be split.  Raises InvalidInput for a sub-pool."""
+        """Returns the newest view of a pool whose keys can be split.  Raises InvalidInput for a sub-pool."""
         if self.sub_pool:
             raise InvalidInput(
                 f"the sub-pool {self.sub_pool} keeps the order of arrival and has no ranges: split the pool itself"
@@ -283,7 +283,7 @@ class Pool(Journaled):
         return self.history.read_transactions(branch=branch)
 
     def _loaded(self, branch: str) -> LoadedState[PoolState]:
-        """The newest state; raises NotFound if it has no such branch."""
+        """Returns the newest state.  Raises NotFound if it has no such branch."""
         loaded = self.history.load_open()
         if branch not in loaded.state.branches:
             near = did_you_mean(branch, loaded.state.branches)

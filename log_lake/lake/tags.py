@@ -198,5 +198,5 @@ def costs(pool: Journaled) -> dict[str, int]:
 
 
 def _objects(branch: BranchState) -> dict[str, int]:
-    """The sizes of the objects on the store that the branch refers to, by id."""
+    """Returns the sizes of the objects on the store that the branch refers to, by id."""
     return {reference.object: reference.size for reference in branch.snapshot.all() if not reference.data}

@@ -55,7 +55,7 @@ def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] |
 
 
 def _on_store(references: Iterable[Reference]) -> set[str]:
-    """The objects of the references, without inlined ones, which no vacuum takes."""
+    """Returns the objects of the references, without inlined ones, which no vacuum takes."""
     return {reference.object for reference in references if not reference.data}
 
 

@@ -50,7 +50,7 @@ class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(f"lease: it lives for {self.ttl} s")
 
     def encode(self) -> bytes:
-        """The stored bytes."""
+        """Returns the stored bytes."""
         return msgspec.json.encode(self)
 
 
@@ -71,7 +71,8 @@ class Lease:
         return now - self.modified <= min(self.note.ttl, MAX_TTL)
 
     def until(self) -> float:
-        """When the lease expires unless it is written again, in seconds since 1970 by the store's clock."""
+        """Returns when the lease expires unless it is written again, in seconds since 1970 by the store's
+        clock."""
         return self.modified + min(self.note.ttl, MAX_TTL)
 
 
@@ -105,7 +106,7 @@ class Leases:
 
 
 def read_leases(store: Store, pool_id: str, *, own: str, now: float = 0.0) -> Leases:
-    """All leases, by one listing and a read for each; `own` is one that the caller has just written.
+    """Returns all leases, by one listing and a read for each; `own` is one that the caller has just written.
 
     A caller that may not write has no own lease (""), and passes its own clock as `now`.  The listing begins
     after the caller's last commit was answered, so it has every lease that existed then.  Raises Unavailable,

@@ -40,7 +40,7 @@ class CsvOptions:
 
 
 def csv_options(settings: Settings) -> CsvOptions:
-    """The CSV options from the settings of a pool and a load.  Raises InvalidInput if two of them exclude
+    """Returns the CSV options from the settings of a pool and a load.  Raises InvalidInput if two of them exclude
     each other."""
     options = CsvOptions(**{name: settings[f"csv.{name}"] for name in CsvOptions.__dataclass_fields__})
     if options.escape == options.quote:
@@ -51,7 +51,7 @@ def csv_options(settings: Settings) -> CsvOptions:
 
 
 def _fault(options: CsvOptions) -> str:
-    """The reason why the options cannot be used together; "" if they can."""
+    """Returns the reason why the options cannot be used together; "" if they can."""
     for one, other in combinations(("delimiter", "quote", "escape", "comment"), 2):
         character = getattr(options, one)
         if character and character == getattr(options, other):

@@ -200,7 +200,8 @@ def _converted(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa
 
 
 def _as_json(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """The column as typed JSON.  Raises ArrowInvalid or UnicodeDecodeError for a text that is not UTF-8."""
+    """Returns the column as typed JSON.  Raises ArrowInvalid or UnicodeDecodeError for a text that is not
+    UTF-8."""
     if pa.types.is_dictionary(field.type) and not is_json(field):
         field = field.with_type(field.type.value_type)
         column = column.cast(field.type)

@@ -61,7 +61,7 @@ def _limit(text: str) -> Limit | None:
 
 
 def _character(text: str) -> str:
-    """The character, "" for `none`.  Raises ValueError."""
+    """Returns the character, "" for `none`.  Raises ValueError."""
     if text == "none":
         return ""
     if len(text) != 1 or not text.isascii() or text in "\r\n":
@@ -70,7 +70,7 @@ def _character(text: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The character, "" for `auto`.  Raises ValueError."""
+    """Returns the character, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     text = {"tab": "\t", "\\t": "\t"}.get(text, text)
@@ -80,7 +80,7 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(text: str) -> str:
-    """The name of the codec, "" for `auto`.  Raises ValueError."""
+    """Returns the name of the codec, "" for `auto`.  Raises ValueError."""
     if text == "auto":
         return ""
     try:

@@ -48,7 +48,7 @@ class AgentSums:
     cost: Counts = field(default_factory=Counts)
 
     def plus(self, job: Job) -> AgentSums:
-        """The sums with one more job."""
+        """Returns the sums with one more job."""
         ended = {**self.ended, job.state: self.ended.get(job.state, 0) + 1}
         cost = Counts() if job.cost is None else _known_phases(job.cost)
         return AgentSums(ended, self.seconds + _counted(job.seconds or 0.0), self.cost + cost)

@@ -83,6 +83,6 @@ class Watching:
         self._watches = [LakeWatch(lakes, choice.key) for choice in lakes.choices]
 
     async def text(self) -> bytes:
-        """The metrics in Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         seen = await asyncio.gather(*(watch.seen() for watch in self._watches))
         return await asyncio.to_thread(generate_latest, _Seen(seen))

@@ -62,8 +62,8 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def key_of(footer: ObjectMetadata) -> PoolKey:
-    """The key by which the footer says that the object is sorted.  Raises InvalidInput if it is not a valid
-    key."""
+    """Returns the key by which the footer says that the object is sorted.  Raises InvalidInput if it is not a
+    valid key."""
     return PoolKey.of_footer(footer.key) if footer.key else ARRIVAL
 
 

@@ -108,7 +108,7 @@ class _Open:
         return self._ahead is None
 
     def at(self, row: int) -> Cut:
-        """The position of a buffered record in the merged order."""
+        """Returns the position of a buffered record in the merged order."""
         assert self.buffer is not None
         key = key_at(self.buffer, row, self.key)
         if not self.stream.has_sequence:

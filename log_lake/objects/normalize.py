@@ -207,7 +207,7 @@ def _typed_json(text: str | None, name: str) -> str | None:
 
 
 def _stored(field: pa.Field, path: str) -> pa.Field:
-    """The stored form of an incoming field; `path` names it in errors."""
+    """Returns the stored form of an incoming field; `path` names it in errors."""
     kind = field.type
     if is_json(field):
         return json_field(field.name)

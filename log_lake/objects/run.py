@@ -132,7 +132,7 @@ class _Position:
         return writer.size >= self._cuts.limit(size=size, records=records)
 
     def _rows(self, table: pa.Table, bound: bytes, side: Callable[..., int]) -> int:
-        """The number of records of the table before the bound."""
+        """Returns the number of records of the table before the bound."""
         return side(range(table.num_rows), bound, key=lambda row: key_at(table, row, self._key))
 
     def _next(self) -> pa.Table | None:

@@ -150,7 +150,7 @@ def _doubled(keys: pa.Array, field: pa.Field, maps: Ints) -> Ints:
 
 
 def _without_signed_zeros(array: pa.Array) -> pa.Array:
-    """The values with 0.0 for -0.0, inside of records, lists and maps as well."""
+    """Returns the values with 0.0 for -0.0, inside of records, lists and maps as well."""
     kind = array.type
     if pa.types.is_float16(kind):  # Arrow does not add these
         return _without_signed_zeros(array.cast(pa.float32())).cast(kind)

@@ -35,7 +35,8 @@ class Applied:
 
 
 def read_text(path: str, *, access: Address | None = None, limits: PolicyLimits = POLICY_LIMITS) -> str:
-    """The text of a file: local, s3://, gs://, or `-` for standard input; `access` is the address of the lake.
+    """Returns the text of a file: local, s3://, gs://, or `-` for standard input; `access` is the address of the
+    lake.
 
     Raises NotFound, Unavailable, InvalidInput (too large, not UTF-8, a folder).
     """

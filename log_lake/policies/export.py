@@ -20,7 +20,7 @@ _WIDE = 1 << 20
 
 
 def export(pools: Iterable[PoolConfig]) -> str:
-    """The policy file of these pools, in the order given."""
+    """Returns the policy file of these pools, in the order given."""
     return str(yaml.emit(_events(list(pools)), allow_unicode=True, width=_WIDE))
 
 

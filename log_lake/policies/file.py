@@ -60,7 +60,7 @@ class PoolPolicy:
     places: Mapping[str, TextPlace] = field(default_factory=dict, compare=False)
 
     def place(self, of: str) -> TextPlace:
-        """The position of that part; if the file leaves it out, the position of the pool's name."""
+        """Returns the position of that part; if the file leaves it out, the position of the pool's name."""
         return self.places.get(of) or self.places.get("name") or TextPlace(1, 1)
 
 
@@ -72,7 +72,7 @@ class PolicyFile:
 
 
 def parse(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyFile, list[Fault]]:
-    """The pools that the text names, and all its faults, in the order of the text.
+    """Returns the pools that the text names, and all its faults, in the order of the text.
 
     If there is a fault, the pools are those that could be read; do not apply them.
     """
@@ -314,7 +314,7 @@ _EXAMPLES = {"settings": "history.keep: 30d", "aggregates": f"bytes: {FUNCTIONS[
 
 
 def _unreadable(name: ScalarNode, text: ScalarNode) -> str:
-    """Why no pool could use the setting; "" if some could."""
+    """Returns why no pool could use the setting; "" if some could."""
     try:
         if name.text in KNOWN and text.text:
             KNOWN[name.text].parse(text.text)

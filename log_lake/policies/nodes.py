@@ -88,7 +88,7 @@ class Stop(Exception):
 
 
 def read_nodes(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyNode | None, list[Fault]]:
-    """The document in the text, and its faults; None if no document could be read."""
+    """Returns the document in the text, and its faults; None if no document could be read."""
     composer = _Composer(limits)
     try:
         for event in _events(text):

@@ -94,7 +94,7 @@ def _any_case(words: Iterable[str]) -> str:
 
 
 def settings_table() -> Iterator[str]:
-    """The lines of the table of all settings, in Markdown."""
+    """Yields the lines of the table of all settings, in Markdown."""
     yield "| setting | text | default | meaning |"
     yield "|---|---|---|---|"
     for name, setting in KNOWN.items():

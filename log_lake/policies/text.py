@@ -25,13 +25,13 @@ def fault_lines(
 
 
 def refusal(source: str, faults: Sequence[Fault]) -> InvalidInput:
-    """The error of a file with faults: the first of them, and how many there are."""
+    """Returns the error of a file with faults: the first of them, and how many there are."""
     more = f" (and {counted(len(faults) - 1, 'more fault')})" if len(faults) > 1 else ""
     return InvalidInput(f"{next(fault_lines(source, faults))}{more}; nothing was changed")
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
-    """The changes, one line for each pool and each setting; the last line counts them."""
+    """Yields the changes, one line for each pool and each setting; the last line counts them."""
     return map(printable, _difference_lines(difference))
 
 
@@ -49,7 +49,7 @@ def _difference_lines(difference: Difference) -> Iterator[str]:
 
 
 def summary_line(difference: Difference) -> str:
-    """The number of changes, in words."""
+    """Returns the number of changes, in words."""
     if difference.is_empty:
         return "nothing to do: the lake is as the file says"
     parts = (
@@ -61,7 +61,7 @@ def summary_line(difference: Difference) -> str:
 
 
 def removal_question(difference: Difference) -> str:
-    """The pools and records that would be removed, as the command's question shows them."""
+    """Returns the pools and records that would be removed, as the command's question shows them."""
     parts = []
     if difference.dropped:
         names = listed([pool.name for pool in difference.dropped])
@@ -73,7 +73,7 @@ def removal_question(difference: Difference) -> str:
 
 
 def difference_values(difference: Difference) -> dict[str, Any]:
-    """The difference as plain values, for `--json` and Airflow."""
+    """Returns the difference as plain values, for `--json` and Airflow."""
     return {
         "created": [one.policy.name for one in difference.created],
         "changed": {

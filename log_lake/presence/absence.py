@@ -26,7 +26,7 @@ from log_lake.presence.roots import tagged_objects
 
 
 def vacuumed(history: History, state: PoolState, objects: Collection[str], *, version: int) -> frozenset[str]:
-    """The objects of the revision at `version` that a vacuum took, according to the newest state.
+    """Returns the objects of the revision at `version` that a vacuum took, according to the newest state.
 
     Raises Corrupt, Unavailable.
     """

@@ -35,7 +35,7 @@ class Extent:
 
 
 def journal_extent(history: History, state: PoolState) -> Extent:
-    """The extent of the journal with this newest state.  Lists the journal.  Raises Unavailable."""
+    """Returns the extent of the journal with this newest state.  Lists the journal.  Raises Unavailable."""
     tip = max((branch.tip for branch in state.branches.values()), default=0)
     times: list[float] = []
     at_tip, marks, is_purged = 0.0, [], False

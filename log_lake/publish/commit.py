@@ -31,7 +31,7 @@ def check_free(place: Place) -> None:
 
 
 def read_file(place: Place, location: str) -> bytes:
-    """A file of the table.  Raises Corrupt if it is missing."""
+    """Returns a file of the table.  Raises Corrupt if it is missing."""
     data = place.store.get(place.name_of(location))
     if data is None:
         raise Corrupt(f"{location}: this file of the table is missing; publish to another folder")
@@ -93,14 +93,14 @@ def is_ours(name: str) -> bool:
 
 
 def leftovers(infos: Sequence[ObjectInfo], *, needed: Collection[str], grace: float) -> list[str]:
-    """The names of the files that may be deleted.  `infos` are all files of the table; `grace` is in seconds.
-    Pure.
+    """Returns the names of the files that may be deleted.  `infos` are all files of the table; `grace` is in
+    seconds. Pure.
 
     Earlier publications left these files, and no table needs them.  But a reader of an older table may still
-    open them, and a running publisher has written files that no table names yet.  So a file stays for the pool's
-    `vacuum.grace`.  Its age is the time between its own write and that of the newest file, by the store's clock.
-    No two publications write files of the same name, so no publication needs files of another.  Files with other
-    names are not the lake's, and stay.
+    open them, and a running publisher has written files that no table names yet.  So a file stays for the
+    pool's `vacuum.grace`.  Its age is the time between its own write and that of the newest file, by the
+    store's clock. No two publications write files of the same name, so no publication needs files of another.
+    Files with other names are not the lake's, and stay.
     """
     newest = max((info.modified for info in infos), default=0.0)
     return [

@@ -94,7 +94,7 @@ def _described(
     split_offsets: list[int] | None = None,
     sort_order_id: int | None = None,
 ) -> DataFile:
-    """A file of a table without partitions; statistics are by the ids of fields."""
+    """Returns a file of a table without partitions; statistics are by the ids of fields."""
     return DataFile.from_args(
         content=content,
         file_path=location,

@@ -41,7 +41,7 @@ _OR_TEXT = ", or publish it converted (lake set {} publish.types=text)"
 
 
 def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = ()) -> pa.Schema:
-    """The fields that the table has.  Raises InvalidInput for a field that Iceberg cannot express."""
+    """Returns the fields that the table has.  Raises InvalidInput for a field that Iceberg cannot express."""
     for name in without:
         if name not in schema.names:
             raise InvalidInput(
@@ -67,12 +67,12 @@ def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = 
 
 
 def upsert_fields(schema: pa.Schema) -> pa.Schema:
-    """The fields of an upsert pool without `_deleted`, which marks delete markers."""
+    """Returns the fields of an upsert pool without `_deleted`, which marks delete markers."""
     return pa.schema([f for f in schema if f.name != DELETED])
 
 
 def fault_of(column: pa.Field) -> str:
-    """The part of the field's type that Iceberg does not support; "" if it supports all."""
+    """Returns the part of the field's type that Iceberg does not support; "" if it supports all."""
     kind = column.type
     if is_json(column):
         return "holds values of several kinds, or empty records, as JSON"
@@ -95,7 +95,7 @@ def fault_of(column: pa.Field) -> str:
 
 
 def _without_nulls(column: pa.Field) -> pa.Field:
-    """The field without members of records that are null everywhere."""
+    """Returns the field without members of records that are null everywhere."""
     kind = column.type
     if pa.types.is_struct(kind):
         return column.with_type(
@@ -109,7 +109,7 @@ def _without_nulls(column: pa.Field) -> pa.Field:
 
 
 def plain_type(kind: pa.DataType) -> T.PrimitiveType | None:
-    """The type in the table; None for records, lists, maps, and types that Iceberg does not have."""
+    """Returns the type in the table; None for records, lists, maps, and types that Iceberg does not have."""
     if pa.types.is_signed_integer(kind):
         return T.LongType() if kind.bit_width == 64 else T.IntegerType()
     if pa.types.is_decimal128(kind):

@@ -88,7 +88,8 @@ def files_before(
 
 
 def location_of_object(view: View, object_id: str) -> str:
-    """The location of a data object of the view's pool, as readers name it.  Raises Corrupt if it can have none."""
+    """Returns the location of a data object of the view's pool, as readers name it.  Raises Corrupt if it can have
+    none."""
     return location_of(view.store, naming.data_object(view.config.id, object_id))
 
 

@@ -35,7 +35,7 @@ class Lag:
 
 
 def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | None:
-    """The published table of the branch at a place, and its lag; None if nothing is published there.
+    """Returns the published table of the branch at a place, and its lag; None if nothing is published there.
 
     Raises NotFound, InvalidInput, Corrupt, Unavailable.
     """
@@ -44,7 +44,7 @@ def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | No
 
 
 def lag_of(pool: Pool, published: Published, *, branch: str) -> Lag:
-    """The lag of the branch's published table."""
+    """Returns the lag of the branch's published table."""
     newest = pool.at(branch).held.tip
     if newest <= published.version:
         return Lag(published, newest, 0, 0.0)

@@ -134,7 +134,7 @@ class Files:
         return MemoryFile(location, plain)
 
     def listed(self, manifest_list: str) -> list[Listed]:
-        """The manifests of a table, with their files."""
+        """Returns the manifests of a table, with their files."""
         manifests = list(read_manifest_list(self.new_input(manifest_list)))
         return [Listed(one, tuple(one.fetch_manifest_entry(self))) for one in manifests]
 
@@ -156,7 +156,7 @@ class ManifestsOf:
         kept: Collection[str],
         new: Sequence[DataFile],
     ) -> list[ManifestFile]:
-        """The manifests with this content: the earlier files in `kept`, and the new files."""
+        """Returns the manifests with this content: the earlier files in `kept`, and the new files."""
         of_content = [one for one in before if one.manifest.content == content]
         manifests: list[ManifestFile] = []
         left: list[ManifestEntry] = []

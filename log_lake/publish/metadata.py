@@ -35,7 +35,7 @@ def parsed(text: bytes) -> TableMetadataV2:
 
 
 def current_snapshot(metadata: TableMetadataV2) -> Snapshot:
-    """The only snapshot of a published table."""
+    """Returns the only snapshot of a published table."""
     (snapshot,) = metadata.snapshots
     return snapshot
 
@@ -66,7 +66,7 @@ def layout_of(
     stored: Iterable[pa.Schema],
     texts: Collection[str] = (),
 ) -> Layout:
-    """The layout of a table with these fields of a pool, over objects with the schemas `stored`.
+    """Returns the layout of a table with these fields of a pool, over objects with the schemas `stored`.
 
     `before` is the metadata of the previous table; `texts` are fields that have another order in the table.
     """
@@ -97,7 +97,7 @@ def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
 
 
 def lost_names(before: TableMetadataV2, layout: Layout) -> frozenset[str]:
-    """The key fields whose names are now names of fields inside records."""
+    """Returns the key fields whose names are now names of fields inside records."""
     lost = layout.inside - names_inside(before.properties[NAME_MAPPING])
     return lost.intersection(layout.names.key.names)
 
@@ -166,7 +166,7 @@ def table_metadata(
 
 
 def next_sequence(before: TableMetadataV2 | None) -> int:
-    """The sequence number of the next snapshot."""
+    """Returns the sequence number of the next snapshot."""
     return 1 if before is None else before.last_sequence_number + 1
 
 

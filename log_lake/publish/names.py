@@ -83,7 +83,7 @@ def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: st
 
 
 def inside(column: pa.Field, above: Path) -> Iterable[Path]:
-    """The paths of a field and of all fields inside it."""
+    """Returns the paths of a field and of all fields inside it."""
     path = (*above, column.name)
     yield path
     for part in parts_of(column.type):
@@ -91,7 +91,8 @@ def inside(column: pa.Field, above: Path) -> Iterable[Path]:
 
 
 def parts_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a record, list or map, with the names that Parquet uses; empty for other types."""
+    """Returns the fields inside a record, list or map, with the names that Parquet uses; empty for other
+    types."""
     if pa.types.is_list(kind):
         return [kind.value_field.with_name("element")]
     if pa.types.is_map(kind):

@@ -37,19 +37,19 @@ class Place:
         return location_of(self.store, self.folder)
 
     def name(self, file: str) -> str:
-        """The name on the store of a file of the table."""
+        """Returns the name on the store of a file of the table."""
         return f"{self.folder}/{file}" if self.folder else file
 
     def location_of(self, file: str) -> str:
-        """The location of a file of the table, as readers name it."""
+        """Returns the location of a file of the table, as readers name it."""
         return f"{self.location}/{file}"
 
     def name_of(self, location: str) -> str:
-        """The name on the store, from the location of a file of the table."""
+        """Returns the name on the store, from the location of a file of the table."""
         return self.name(location.removeprefix(f"{self.location}/"))
 
     def metadata(self, number: int) -> str:
-        """The name of the metadata of this number."""
+        """Returns the name of the metadata of this number."""
         return self.name(f"metadata/v{number}.metadata.json")
 
     @property
@@ -59,7 +59,7 @@ class Place:
 
 
 def place_of(pool: Pool, *, branch: str, to: str = BESIDE) -> Place:
-    """The place of a branch's table; `to` is a URI or `beside`.
+    """Returns the place of a branch's table; `to` is a URI or `beside`.
 
     If the URI is of the same kind of store as the lake, it is opened with the lake's options.  Raises
     InvalidInput for a URI that names no store.

@@ -45,7 +45,7 @@ DELETES = pa.schema(
 
 
 def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, store: Store) -> Ints:
-    """The positions of an object's records that the rule hides, ascending.
+    """Returns the positions of an object's records that the rule hides, ascending.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
@@ -101,7 +101,7 @@ def _clipped(table: pa.Table, reference: Reference, revision: Revision) -> tuple
 
 
 def deletes_file(location: str, positions: Ints) -> bytes:
-    """The bytes of the file that hides the records at these positions of the object at the location."""
+    """Returns the bytes of the file that hides the records at these positions of the object at the location."""
     paths = pa.DictionaryArray.from_arrays(np.zeros(len(positions), np.int32), [location]).cast(pa.string())
     table = pa.table([paths, positions], schema=DELETES)
     sink = pa.BufferOutputStream()

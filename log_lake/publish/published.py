@@ -97,7 +97,8 @@ class Published:
 
 
 def published_at(place: Place) -> Published | None:
-    """The table at the place; None if there is none.  Raises PublishedElsewhere, Corrupt, Unavailable."""
+    """Returns the table at the place; None if there is none.  Raises PublishedElsewhere, Corrupt,
+    Unavailable."""
     number = hinted(place) or _listed(place)
     text = place.store.get(place.metadata(number)) if number else None
     if number and text is None:
@@ -113,13 +114,13 @@ def published_at(place: Place) -> Published | None:
 
 
 def hinted(place: Place) -> int:
-    """The number in the hint; 0 if there is no hint."""
+    """Returns the number in the hint; 0 if there is no hint."""
     hint = (place.store.get(place.hint) or b"").strip()
     return int(hint) if hint.isdigit() and len(hint) <= 18 else 0
 
 
 def _listed(place: Place) -> int:
-    """The greatest number of metadata that a listing shows; 0 if there is none."""
+    """Returns the greatest number of metadata that a listing shows; 0 if there is none."""
     names = (info.name.rpartition("/")[2] for info in place.store.list(place.name("metadata")))
     matches = (re.fullmatch(r"v([0-9]{1,18})\.metadata\.json", name) for name in names)
     return max((int(match[1]) for match in matches if match), default=0)

@@ -10,7 +10,7 @@ from log_lake.publish.run import LOST, UNCHANGED, PublishResult
 
 
 def result_line(done: PublishResult) -> str:
-    """The result of a publication, in words."""
+    """Returns the result of a publication, in words."""
     name = f"{done.pool}: version {done.version:,} of {done.branch}"
     if done.outcome == UNCHANGED:
         return f"{name} is published at {done.location} already"
@@ -29,7 +29,7 @@ def result_line(done: PublishResult) -> str:
 
 
 def lag_line(lag: Lag) -> str:
-    """The lag of a published table, in words."""
+    """Returns the lag of a published table, in words."""
     table = lag.published
     when = f"version {table.version:,} of {human_time(table.time)}, at {table.location}"
     if not lag.transactions:
@@ -41,7 +41,7 @@ def lag_line(lag: Lag) -> str:
 
 
 def lag_values(lag: Lag) -> dict[str, Any]:
-    """The lag of a published table, as values for programs."""
+    """Returns the lag of a published table, as values for programs."""
     table = lag.published
     return {
         "location": table.location,

@@ -122,7 +122,7 @@ def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
 
 
 def schemas_of(rules: Mapping[str, ObjectRule], revision: Revision) -> dict[pa.Schema, int]:
-    """The number of objects with each schema."""
+    """Returns the number of objects with each schema."""
     counts: dict[str, int] = {}
     for rule in rules.values():
         counts[rule.references[0].schema] = counts.get(rule.references[0].schema, 0) + 1

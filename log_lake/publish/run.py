@@ -358,7 +358,8 @@ class _Publisher:
             return {}
 
     def _newest(self, view: View) -> tuple[int, str, float]:
-        """The version, the id and the time of the view's newest transaction; the id is "" if it is purged."""
+        """Returns the version, the id and the time of the view's newest transaction; the id is "" if it is
+        purged."""
         version = view.held.tip
         for at, transaction in self.pool.log(branch=view.branch):  # bounded by what was committed since
             if at <= version:
@@ -369,7 +370,7 @@ class _Publisher:
 
 
 def _totals(files: Sequence[Described]) -> dict[str, str]:
-    """The totals of a table, as Iceberg names them."""
+    """Returns the totals of a table, as Iceberg names them."""
     data = [one.data for one in files]
     deletes = [one.deletes for one in files if one.deletes is not None]
     totals = {

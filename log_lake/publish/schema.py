@@ -64,7 +64,7 @@ def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> ColumnIds:
 
 
 def table_schema(columns: pa.Schema, ids: ColumnIds, *, schema_id: int) -> Schema:
-    """The schema of the table."""
+    """Returns the schema of the table."""
     return Schema(*(_column(column, (column.name,), ids) for column in columns), schema_id=schema_id)
 
 
@@ -125,7 +125,8 @@ def _shown(path: Path) -> str:
 
 
 def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -> str:
-    """The names by which readers find the columns, as a property of the table; `stored` are schemas of the pool.
+    """Returns the names by which readers find the columns, as a property of the table; `stored` are schemas of the
+    pool.
 
     It also has the columns of objects that are not in the table, with ids that no schema uses: pyiceberg opens
     an object only if it finds all its columns.  A key field is also listed under its own name, which objects of

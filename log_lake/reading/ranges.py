@@ -169,7 +169,7 @@ class _Steps:
 
 
 def _weigh(count: int, gaps: list[_Gap], sampled: list[bool]) -> list[float]:
-    """The weight of each of `count` steps."""
+    """Returns the weight of each of `count` steps."""
     spread = _spread(count, [(g.begin, g.end, g.weight / (g.end - g.begin)) for g in gaps if sampled[g.run]])
     below = [0.0, *accumulate(spread)]
     evenly: list[tuple[int, int, float]] = []

@@ -135,7 +135,8 @@ def key_ends(revision: Revision, *, wants_values: bool) -> KeyEnds | None:
 
 
 def _leading(reference: Reference, key: PoolKey, *, greatest: bool) -> bytes | None:
-    """The encoded value of the key's first field at one end of a reference; None if it is null there."""
+    """Returns the encoded value of the key's first field at one end of a reference; None if it is null
+    there."""
     bound = reference.low if greatest == key.fields[0].descending else reference.high
     values = decode_key(bound, key)
     return encode_value(values[0]) if values and values[0] is not None else None

@@ -51,7 +51,8 @@ def shares(
 
 
 def _sizes(references: Sequence[Reference], points: Sequence[bytes]) -> list[float]:
-    """The bytes in each range between the points; an object that straddles them counts equally in each."""
+    """Returns the bytes in each range between the points; an object that straddles them counts equally in
+    each."""
     sizes = [0.0] * (len(points) + 1)
     for reference in references:
         lies = places(reference, points)

@@ -127,8 +127,8 @@ class JournalCheck:
             return
 
     def _kept(self, now: float) -> frozenset[int]:
-        """The versions whose checkpoints live tags keep at `now`, by the store's clock; none if the journal cannot
-        be read."""
+        """Returns the versions whose checkpoints live tags keep at `now`, by the store's clock; none if the
+        journal cannot be read."""
         try:
             return self.journal.kept(self.journal.load().state, now)
         except Corrupt:

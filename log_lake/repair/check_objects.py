@@ -101,7 +101,7 @@ def _faults(
 
 
 def in_threads(store: Store, *, data: bool, content: bool = False) -> CheckObjects:
-    """A `CheckObjects` that works in threads of this process."""
+    """Returns a `CheckObjects` that works in threads of this process."""
     most = DATA_AT_ONCE if data else FOOTERS_AT_ONCE
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def in_threads(store: Store, *, data: bool, content: bool = False) -> CheckObjec
 
 
 def batches_of(items: Iterable[T], count: int) -> Iterator[list[T]]:
-    """The items in lists of at most `count`."""
+    """Yields the items in lists of at most `count`."""
     left = iter(items)
     while batch := list(islice(left, count)):  # bounded by the items
         yield batch

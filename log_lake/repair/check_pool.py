@@ -171,7 +171,7 @@ class PoolCheck:
                 yield self._finding("tag_dangling", where, f"tag {name} of version {tag.version}: {error}")
 
     def _damaged_marks(self, tag: str, version: int) -> Iterator[Finding]:
-        """The checkpoints of the tag's version that cannot be read."""
+        """Yields the checkpoints of the tag's version that cannot be read."""
         for mark in self._history.journal.marks().at(version):
             try:
                 self._history.journal.verify(mark)
@@ -270,13 +270,13 @@ class PoolCheck:
         return one.kind != "object_missing" or is_damage(self._history, self._object_of(one))
 
     def _object_of(self, one: Finding) -> str:
-        """The id by which references of the pool name the object of a finding; "" if the finding is not about a
-        data object."""
+        """Returns the id by which references of the pool name the object of a finding; "" if the finding is not
+        about a data object."""
         id, home = naming.data_id(one.where), one.where.partition("/")[0]
         return "" if id is None else id if home == self.config.id else in_home(id, home)
 
     def _on_branches(self, findings: list[Finding], state: PoolState) -> Iterator[Finding]:
-        """The findings about objects, each with all branches that must be repaired."""
+        """Yields the findings about objects, each with all branches that must be repaired."""
         ids = {id for one in findings if (id := self._object_of(one))}
         referring: dict[str, list[str]] = {id: [] for id in ids}
         for name, branch in sorted(state.branches.items()):
@@ -370,7 +370,7 @@ class PoolCheck:
 
 
 def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:
-    """The references of a branch as rows, a sub-pool and a table at a time."""
+    """Yields the references of a branch as rows, a sub-pool and a table at a time."""
     shapes = branch.snapshot.shapes.items()
     for sub_pool in sorted({sub_pool for (sub_pool, _), shape in shapes if shape.references}):
         for table in reference_tables(branch.snapshot, sub_pool):

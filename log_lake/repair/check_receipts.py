@@ -33,7 +33,7 @@ class _Receipt(msgspec.Struct):
 
 
 def erasures_of(text: str) -> set[str]:
-    """The id of the erasure that a message or a reason names, as a set; empty if it names none."""
+    """Returns the id of the erasure that a message or a reason names, as a set; empty if it names none."""
     match = _OF_ERASURE.match(text)
     return {match[1]} if match else set()
 

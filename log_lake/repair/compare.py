@@ -30,7 +30,8 @@ ComparedPlace = tuple[str, str, str]
 
 
 def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart], *, since: int) -> str | None:
-    """The first difference, in words; None if both sides are equal.  The fold began at version `since`."""
+    """Returns the first difference, in words; None if both sides are equal.  The fold began at version
+    `since`."""
     folded = {(p.section, p.branch, p.sub_pool): p.tables for p in fold}
     kept = {(p.section, p.branch, p.sub_pool): p.tables for p in stored}
     for place in sorted(folded.keys() | kept.keys()):

@@ -148,7 +148,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def on_branches(one: Finding, *, id: str, branches: Sequence[str]) -> Finding:
-    """The finding about an object, with a command for each branch that refers to it."""
+    """Returns the finding about an object, with a command for each branch that refers to it."""
     command = _REPAIR.replace("{pool}", one.pool).replace("{id}", id)
     options = ["" if branch == MAIN else f" --branch {branch}" for branch in branches]
     commands = "; ".join(command + option for option in options)

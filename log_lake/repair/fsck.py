@@ -211,8 +211,8 @@ class Fsck:
             return False
 
     def _is_filled_now(self, id: str) -> str | None:
-        """Why a process may still be copying into the folder of a pool that is not listed yet; None if no process
-        seems to be.
+        """Returns why a process may still be copying into the folder of a pool that is not listed yet; None if no
+        process seems to be.
 
         `lake rekey` fills a new pool's folder first, and lists the pool at the end.
         """
@@ -228,7 +228,8 @@ class Fsck:
         return None
 
     def _copied_from(self, id: str) -> str | None:
-        """The folder that the objects were copied from, if nothing but a rebuild that died has written here."""
+        """Returns the folder that the objects were copied from, if nothing but a rebuild that died has written
+        here."""
         if has_history(self.context.store, id):
             return None
         first = next(iter(self.context.store.list(naming.data(id))), None)
@@ -254,7 +255,7 @@ def is_clone(history: History) -> bool:
 
 
 def top_names(store: Store, folder: str) -> Iterator[str]:
-    """The names directly below a folder; those of folders end with a slash.
+    """Yields the names directly below a folder; those of folders end with a slash.
 
     If a store can list from a given name on, this takes one request for each name, and does not list everything
     below.

@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 
 
 def inlined_candidates(store: Store, pool_id: str) -> Iterator[Candidate]:
-    """The inlined objects of all entries and checkpoints that can be read, each once.  Raises Unavailable."""
+    """Yields the inlined objects of all entries and checkpoints that can be read, each once.  Raises
+    Unavailable."""
     history = History(
         store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0, gated=False
     )  # nothing is committed

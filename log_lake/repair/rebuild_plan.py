@@ -171,7 +171,7 @@ class _Choice:
         self._covered: dict[str, list[KeyRange]] = {}
 
     def _accept(self, known_void: Collection[str]) -> list[PastCompaction]:
-        """The compactions that count; no two of them merged the same object at the same keys."""
+        """Returns the compactions that count; no two of them merged the same object at the same keys."""
         merged_later = {id for origin in self._origins for id in origin.inputs}
 
         def rank(origin: PastCompaction) -> tuple[bool, bool, int, bool]:
@@ -225,7 +225,7 @@ class _Choice:
         )
 
     def _covers_of(self, id: str) -> list[KeyRange]:
-        """The ranges of keys in which other objects hold the records of this object."""
+        """Returns the ranges of keys in which other objects hold the records of this object."""
         covers = self._covered.get(id)
         if covers is None:
             self._covered[
@@ -307,7 +307,7 @@ Moment = tuple[float, int, str]
 
 
 def _moments(loads: Iterable[Candidate]) -> dict[str, Moment]:
-    """The moment of each transaction."""
+    """Returns the moment of each transaction."""
     moments: dict[str, Moment] = {}
     for load in loads:
         moment = (load.created, load.order, load.transaction_id)
@@ -382,7 +382,7 @@ def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str
 
 
 def made_of(ids: Iterable[str], candidates: Iterable[Candidate]) -> set[str]:
-    """The objects of these ids, and all that compactions made of them."""
+    """Returns the objects of these ids, and all that compactions made of them."""
     outputs: dict[str, list[str]] = defaultdict(list)
     for candidate in candidates:
         for id in candidate.inputs:
@@ -398,5 +398,5 @@ def made_of(ids: Iterable[str], candidates: Iterable[Candidate]) -> set[str]:
 
 
 def first_version(newest: int) -> int:
-    """The version on which the rebuilt history begins, above every sequence."""
+    """Returns the version on which the rebuilt history begins, above every sequence."""
     return (newest // sequence(1) // VERSIONS_APART + 1) * VERSIONS_APART

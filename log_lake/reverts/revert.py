@@ -242,7 +242,7 @@ class _Reverting:
         return bool(hiding)
 
     def _remover(self, name: str) -> Change | None:
-        """The newest change that removed a tombstone; None if the branch has it, or none did."""
+        """Returns the newest change that removed a tombstone; None if the branch has it, or none did."""
         if name in self.branch.tombstones:
             return None
         for change in reversed(self.later):
@@ -363,7 +363,8 @@ class _Reverting:
         )
 
     def _applied(self, tombstone: Tombstone) -> Change | None:
-        """The newest change that may have removed records because of the tombstone, and was not reverted."""
+        """Returns the newest change that may have removed records because of the tombstone, and was not
+        reverted."""
         for change, gone in last_removals(self.later, self.branch.snapshot):
             outputs = change.outputs
             # not `version`: the tombstone may have been applied before it went and came back

@@ -223,7 +223,7 @@ class _Check:
                 totals[name] = totals.get(name, 0) + _whole_total(table.column(name), scale)
 
     def _parts(self) -> Iterator[_Part]:
-        """The clusters in ranges of keys that hold about `PART_RECORDS` records of the inputs."""
+        """Yields the clusters in ranges of keys that hold about `PART_RECORDS` records of the inputs."""
         for cluster in self._clusters():
             bounds = self._bounds(cluster.references)
             for low, high in pairwise([self.key_range.low, *bounds, self.key_range.high]):
@@ -245,7 +245,7 @@ class _Check:
         return bounds
 
     def _stored(self, reference: Reference, key_range: KeyRange) -> Iterator[pa.Table]:
-        """The records of an input in a range, in their own types, with their ages."""
+        """Yields the records of an input in a range, in their own types, with their ages."""
         clip = key_range.intersect(reference.key_range)
         if clip.empty:
             return
@@ -302,7 +302,7 @@ class _Part:
 
 
 def _whole_total(column: pa.ChunkedArray, scale: int) -> int:
-    """The sum of numbers with `scale` digits behind the point, in units of the last one."""
+    """Returns the sum of numbers with `scale` digits behind the point, in units of the last one."""
     if pa.types.is_integer(column.type):
         values = [value for value in column.to_pylist() if value is not None]
         return sum(values) * 10**scale

@@ -87,6 +87,6 @@ class Rewriting(PoolPart):
         return self.keeps_everything or (isinstance(self.keeps, partial) and self.keeps.func is emptied)
 
     def covering(self) -> Covering:
-        """The tombstones of the rewriting, arranged to find those that may cover records of an input, or certainly
-        cover all."""
+        """Returns the tombstones of the rewriting, arranged to find those that may cover records of an input, or
+        certainly cover all."""
         return Covering(self.tombstones, self.schemas.__getitem__)

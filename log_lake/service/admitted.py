@@ -34,7 +34,7 @@ class AdmittedRequest:
     ends_by_closing: bool = False
 
     def header(self, name: str) -> str:
-        """The value of a header; "" if the request does not have it."""
+        """Returns the value of a header; "" if the request does not have it."""
         return self.headers.get(name.lower().encode(), b"").decode("latin-1")
 
     def check_role(self, role: CallerRole) -> None:

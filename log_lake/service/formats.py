@@ -70,7 +70,7 @@ def _named(name: str) -> AnswerFormat | None:
 
 
 def media_type(content_type: str) -> str:
-    """The media type of a `Content-Type`, without its parameters."""
+    """Returns the media type of a `Content-Type`, without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 

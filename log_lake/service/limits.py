@@ -53,7 +53,7 @@ class ServiceLimits:
     """Seconds for a statement that changes a pool; it continues if its caller is gone."""
 
     def of_sql(self, lakes: int) -> SqlLimits:
-        """The limits of one statement, if this number of lakes is served."""
+        """Returns the limits of one statement, if this number of lakes is served."""
         at_once = QUERIES * max(1, lakes)
         memory = f"{self.memory // at_once}B" if self.memory else f"{max(1, 50 // at_once)}%"
         threads = max(1, (os.cpu_count() or 1) // QUERIES)

@@ -54,7 +54,7 @@ class PoolCreated(msgspec.Struct, frozen=True):
 
 
 def lake_for(caller: Caller, lake: Lake) -> Lake:
-    """The lake, with the caller as the author of its transactions."""
+    """Returns the lake, with the caller as the author of its transactions."""
     return Lake.open_on(lake.store, author=caller.name or SERVER)
 
 

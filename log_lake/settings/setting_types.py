@@ -33,17 +33,18 @@ class SettingType:
     schema: Mapping[str, Any] = field(default_factory=lambda: _ANY)
 
     def __call__(self, text: str) -> Any:
-        """The value of the text.  Raises ValueError."""
+        """Returns the value of the text.  Raises ValueError."""
         return self.read(text)
 
 
 def pattern(regex: str, *types: str) -> dict[str, Any]:
-    """A schema of texts that match, or are empty; `types` are those that YAML may make of such a text."""
+    """Returns a schema of texts that match, or are empty; `types` are those that YAML may make of such a
+    text."""
     return {"type": ["string", *types] if types else "string", "pattern": f"^(?:{regex})?$"}
 
 
 def small_size(most: int) -> SettingType:
-    """A type of sizes in bytes, from 0 to `most` (inclusive)."""
+    """Returns a type of sizes in bytes, from 0 to `most` (inclusive)."""
 
     def read(text: str) -> int:
         size = 0 if re.fullmatch(r"\s*0\s*[bB]?\s*", text) else size_of(text)
@@ -57,7 +58,7 @@ def small_size(most: int) -> SettingType:
 
 
 def one_of(*words: str) -> SettingType:
-    """A type that accepts exactly these words."""
+    """Returns a type that accepts exactly these words."""
 
     def read(text: str) -> str:
         if text not in words:
@@ -68,7 +69,7 @@ def one_of(*words: str) -> SettingType:
 
 
 def count(least: int) -> SettingType:
-    """A type of whole numbers, with an inclusive minimum."""
+    """Returns a type of whole numbers, with an inclusive minimum."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:

@@ -62,7 +62,7 @@ def time_format(text: str) -> str:
 
 
 def interval_place(text: str) -> str:
-    """The path pattern of an interval's files, unchanged; "" means none.
+    """Returns the path pattern of an interval's files, unchanged; "" means none.
 
     Raises ValueError if two intervals would have the same path.
     """

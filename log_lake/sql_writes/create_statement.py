@@ -79,7 +79,7 @@ def _primary(table: exp.Schema) -> PoolKey:
 
 
 def _order(query: Any) -> PoolKey | None:
-    """The key of the query's own ORDER BY; None without one."""
+    """Returns the key of the query's own ORDER BY; None without one."""
     order = query.args.get("order")
     if order is None:
         return None

@@ -231,7 +231,8 @@ class _Merging:
         return bool(self.view.schema.names)
 
     def _every(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-        """What SET * sets: all, but no key of an upsert pool that ON compares, and which is equal already."""
+        """Returns what SET * sets: all, but no key of an upsert pool that ON compares, and which is equal
+        already."""
         keys = () if self.view.rule.keeps_all else self._key.names
         return [one for one in columns if one[0] not in keys or (one[0], one[0]) not in self.statement.equal]
 
@@ -265,7 +266,7 @@ class _Merging:
         return changes
 
     def _compared(self) -> Iterator[str]:
-        """The fields of the pool that the conditions may name."""
+        """Yields the fields of the pool that the conditions may name."""
         names = self.view.schema.names
         alike = {
             folded(name)
@@ -364,7 +365,7 @@ class _Merging:
         yield from self._set_all(table, decided)
 
     def _set_all(self, table: pa.Table, decided: pa.Table) -> list[pa.Table]:
-        """The records that change, with their new values."""
+        """Returns the records that change, with their new values."""
         results = []
         for number, setter in self._setters.items():
             chosen = decided.filter(pc.equal(decided.column("clause"), number))
@@ -375,7 +376,7 @@ class _Merging:
         return results
 
     def inserts(self) -> Iterator[pa.Table]:
-        """The records to insert, once `changes` has seen which records of the source match."""
+        """Yields the records to insert, once `changes` has seen which records of the source match."""
         for number, values in self._values.items():
             yield from self.join.inserted(number, values, self.source, batch_rows=self.work.limits.batch_rows)
 

@@ -237,7 +237,7 @@ class _Work(StatementWork):
         )
 
     def _updated(self, done: LoadResult) -> StatementResult:
-        """The result of a commit, which may hold records, too, that `age_off` hides."""
+        """Returns the result of a commit, which may hold records, too, that `age_off` hides."""
         is_exact = not (self.branch.rule.keeps_all and self.pool.settings["age_off"])
         return replace(self.loaded(done, "updated"), is_exact=is_exact)
 

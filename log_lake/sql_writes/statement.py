@@ -155,7 +155,8 @@ def _where(text: StatementText) -> str | None:
 
 
 def _query(text: StatementText, *, named: bool) -> str:
-    """The query of an INSERT: what follows the list of fields if these are `named`, otherwise BY NAME."""
+    """Returns the query of an INSERT: what follows the list of fields if these are `named`, otherwise BY
+    NAME."""
     depth = 0
     for at, (before, token) in enumerate(itertools.pairwise(text.tokens), 1):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)

@@ -45,24 +45,25 @@ class StatementText:
     tokens: Sequence[Token]
 
     def __str__(self) -> str:
-        """The text as the user wrote it."""
+        """Returns the text as the user wrote it."""
         return self.sql[self.tokens[0].start : self.tokens[-1].end + 1].strip() if self.tokens else ""
 
     def cut(self, kind: TokenType) -> tuple[StatementText, StatementText | None]:
-        """The text before and the text after the first token of a kind; None if there is no such token."""
+        """Returns the text before and the text after the first token of a kind; None if there is no such
+        token."""
         at = next(self._outer(kind), None)
         if at is None:
             return self, None
         return self._part(0, at), self._part(at + 1, len(self.tokens))
 
     def split(self, kind: TokenType) -> list[StatementText]:
-        """The texts between the tokens of a kind."""
+        """Returns the texts between the tokens of a kind."""
         places = [*self._outer(kind)]
         begins, ends = [0, *(at + 1 for at in places)], [*places, len(self.tokens)]
         return [self._part(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
     def after(self, kind: TokenType) -> StatementText:
-        """The text after the first token of a kind; empty if there is no such token."""
+        """Returns the text after the first token of a kind; empty if there is no such token."""
         _, rest = self.cut(kind)
         return rest or self._part(0, 0)
 
@@ -84,7 +85,7 @@ class StatementText:
 
 
 def assigned(text: StatementText, sets: Sequence[Any], *, verb: str) -> tuple[tuple[str, str], ...]:
-    """The fields and expressions of a SET, as text and as sqlglot's trees.  Raises InvalidInput."""
+    """Returns the fields and expressions of a SET, as text and as sqlglot's trees.  Raises InvalidInput."""
     names = []
     for one in sets:
         if not (isinstance(one, exp.EQ) and isinstance(one.this, exp.Column)):
@@ -124,7 +125,8 @@ def refuse_others(tree: exp.Expression, done: set[str]) -> None:
 
 
 def target_of(table: Any, *, may_be_named: bool = False) -> ChangeTarget:
-    """The pool and branch that a table names; with an alias only if it `may_be_named`.  Raises InvalidInput."""
+    """Returns the pool and branch that a table names; with an alias only if it `may_be_named`.  Raises
+    InvalidInput."""
     if not isinstance(table, exp.Table) or table.args.get("db") or table.args.get("joins"):
         raise InvalidInput('SQL: change one pool, by its name: "NAME" or "NAME@BRANCH"')
     if table.args.get("alias") and not may_be_named:
@@ -145,7 +147,7 @@ def target_of(table: Any, *, may_be_named: bool = False) -> ChangeTarget:
 
 
 def first_line(error: Exception) -> str:
-    """What sqlglot says of a statement that it cannot read, as one line."""
+    """Returns what sqlglot says of a statement that it cannot read, as one line."""
     if unclosed := re.match("Missing (['\"]) from ", str(error.__cause__)):
         return f"a {unclosed[1]} is not closed; add another one where the text or name ends"
     text = re.sub("\x1b\\[[0-9;]*m", "", str(error)).partition("\n")[0].strip()

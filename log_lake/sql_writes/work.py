@@ -135,12 +135,13 @@ class StatementWork:
 
 
 def matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
-    """The records that readers see and that a tombstone of the condition would hide."""
+    """Returns the records that readers see and that a tombstone of the condition would hide."""
     return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition))
 
 
 def aged_off(view: View, spec: DeleteSpec) -> Iterator[pa.Table]:
-    """The records of an append pool that the tombstone would hide too, although `age_off` hides them from readers.
+    """Yields the records of an append pool that the tombstone would hide too, although `age_off` hides them from
+    readers.
 
     A statement that replaces records writes these again as they are: they come back if the setting changes.
     """

@@ -309,11 +309,11 @@ class CloudStore:
         )
 
     def _piece(self, name: str, asked: Range) -> RangeAnswer:
-        """A range of an object, in one request.  Raises FileNotFoundError, Unavailable."""
+        """Returns a range of an object, in one request.  Raises FileNotFoundError, Unavailable."""
         return self._answered(name, partial(self._ask, self._fs, self._path(name), asked))
 
     def _answered(self, name: str, ask: Callable[[], RangeAnswer]) -> RangeAnswer:
-        """The answer to a request for bytes of an object.  Raises FileNotFoundError, Unavailable."""
+        """Returns the answer to a request for bytes of an object.  Raises FileNotFoundError, Unavailable."""
         try:
             with self._failing(name):
                 return ask()
@@ -401,7 +401,7 @@ def _is_answered(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status behind an error of s3fs or gcsfs, None if no answer came."""
+    """Returns the HTTP status behind an error of s3fs or gcsfs, None if no answer came."""
     if isinstance(error, FileNotFoundError):
         return 404
     if isinstance(error, OSError) and str(error).startswith("Forbidden: "):  # gcsfs, as the next

@@ -89,7 +89,7 @@ class DiskCache:
         self._warned = False
 
     def held(self, name: str) -> Sequence[Range]:
-        """The ranges of the object that have files."""
+        """Returns the ranges of the object that have files."""
         with own_folder(self._folder) as own:
             return _ranges(own / self._of(name)) if own is not None else ()
 
@@ -139,7 +139,8 @@ class DiskCache:
         return digest[:40]
 
     def _data(self, folder: Path, asked: Range) -> bytes | None:
-        """The bytes of a range from the files in the folder of its object; None if they do not have it."""
+        """Returns the bytes of a range from the files in the folder of its object; None if they do not have
+        it."""
         for one in _ranges(folder):
             if one.begin <= asked.begin and asked.end <= one.end:
                 data = self._read(folder / f"{one.begin}-{one.end}", one, asked)

@@ -79,7 +79,7 @@ allowed."""
 
 
 def code_of(error: BaseException) -> str:
-    """The code in S3's answer, from an error of s3fs; "" if the error has no such code."""
+    """Returns the code in S3's answer, from an error of s3fs; "" if the error has no such code."""
     response = getattr(error.__cause__, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 

@@ -22,7 +22,7 @@ one request."""
 
 
 def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:
-    """The keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
+    """Yields the keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
@@ -36,7 +36,8 @@ def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPa
 
 
 def gcs_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:
-    """The keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name itself."""
+    """Yields the keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name
+    itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)

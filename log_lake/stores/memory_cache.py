@@ -60,7 +60,7 @@ class Memory:
             return MemoryCache(self, self._stores, behind)
 
     def ranges(self, key: Key) -> list[Range]:
-        """The ranges of an object that are cached and not too old."""
+        """Returns the ranges of an object that are cached and not too old."""
         with self._lock:
             return self._young(key)
 

@@ -118,7 +118,7 @@ def _local(uri: str, path: str) -> Store:
 
 
 def _folder(uri: str) -> str:
-    """The absolute path of a `file:` URI; bytes may be escaped as in `%20`.
+    """Returns the absolute path of a `file:` URI; bytes may be escaped as in `%20`.
 
     Raises InvalidInput for a path on another host, a query, a fragment, and a relative path.
     """

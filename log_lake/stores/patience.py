@@ -83,7 +83,7 @@ def parse_seconds(text: object, *, what: str) -> float:
 
 
 def given_seconds() -> float:
-    """The budget from the options or the environment, in seconds.  Raises InvalidInput."""
+    """Returns the budget from the options or the environment, in seconds.  Raises InvalidInput."""
     lasting = _LASTING.get()
     if lasting is not None:
         return lasting
@@ -126,7 +126,7 @@ class Wait:
         return self.patience.clock() - self.begun
 
     def failed(self) -> Unavailable:
-        """The error of a call that was cut."""
+        """Returns the error of a call that was cut."""
         return self.patience.spent(self.what, sent=self.sent)
 
     # --- in the event loop of the client
@@ -281,5 +281,5 @@ class Waiting:
 
 
 def all_waits() -> list[Wait]:
-    """The calls of all stores of this process that are under way, oldest first."""
+    """Returns the calls of all stores of this process that are under way, oldest first."""
     return sorted((wait for one in list(_ALL) for wait in one.waits()), key=lambda wait: wait.begun)

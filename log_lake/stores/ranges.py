@@ -93,10 +93,11 @@ class RangeCache(Protocol):
     """A cache of ranges of immutable objects that were fetched before.  Safe to use from several threads."""
 
     def held(self, name: str) -> Sequence[Range]:
-        """The ranges of the object that are cached now."""
+        """Returns the ranges of the object that are cached now."""
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
-        """The bytes of a range, from the cache if it has them, otherwise from `fetch`, whose errors are raised."""
+        """Returns the bytes of a range, from the cache if it has them, otherwise from `fetch`, whose errors are
+        raised."""
 
     def forget(self, names: Sequence[str]) -> None:
         """Drops all of these objects, and keeps no bytes of them that are being fetched."""
@@ -272,7 +273,7 @@ class Ranges(io.RawIOBase):
         return self._cache.fetched(self._cached_as, range, lambda: self._asked(range))
 
     def _asked(self, range: Range) -> bytes:
-        """The bytes of a range from the store.
+        """Returns the bytes of a range from the store.
 
         Raises Corrupt if the object has another size, Unavailable for a short answer.
         """
@@ -304,7 +305,7 @@ class Ranges(io.RawIOBase):
         return segment.data
 
     def read_range(self, begin: int, end: int) -> bytes | memoryview:
-        """The bytes of a range, no further than the object's end.
+        """Returns the bytes of a range, no further than the object's end.
 
         Raises Corrupt, FileNotFoundError, Unavailable.
         """
@@ -393,7 +394,7 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
 
 
 def _outside(range: Range, segments: Iterable[_Segment]) -> list[Range]:
-    """The parts of a range that no segment covers; `segments` must be in order."""
+    """Returns the parts of a range that no segment covers; `segments` must be in order."""
     parts, begin = [], range.begin
     for segment in segments:
         if segment.range.end <= begin or segment.range.begin >= range.end:

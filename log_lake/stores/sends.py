@@ -118,7 +118,7 @@ options."""
 
 @functools.cache
 def _s3_session() -> type[Any]:
-    """The class of aiobotocore's session, with counting."""
+    """Returns the class of aiobotocore's session, with counting."""
     from aiobotocore.httpsession import AIOHTTPSession  # not needed for Google
 
     class CountedSession(AIOHTTPSession):  # type: ignore[misc]  # untyped

@@ -86,7 +86,7 @@ def _target(kind: Any) -> tuple[str, bool]:
 
 
 def quoted(name: str) -> str:
-    """The name as SQL quotes it."""
+    """Returns the name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

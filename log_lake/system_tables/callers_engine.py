@@ -29,12 +29,14 @@ log = logging.getLogger(__name__)
 
 
 def as_dataset(view: View) -> PoolDataset:
-    """The records of a view as an Arrow data set for DuckDB and polars, which scan it as often as they like.
+    """Returns the records of a view as an Arrow data set for DuckDB and polars, which scan it as often as they
+    like.
 
-    It has no fragments, so methods of Arrow that need them (`join`, `sort_by`, `take`) raise NotImplementedError.
+    It has no fragments, so methods of Arrow that need them (`join`, `sort_by`, `take`) raise
+    NotImplementedError.
 
-    Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  What a
-    scan raises, its engine raises as an error of its own, with the message.
+    Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  What
+    a scan raises, its engine raises as an error of its own, with the message.
     """
     return PoolDataset(view, records_of(view), [])
 

@@ -26,7 +26,7 @@ _MARKED = str.maketrans({c: "^" + c.lower() for c in string.ascii_uppercase} | {
 
 
 def folded(name: str) -> str:
-    """The name in the form in which SQL compares it."""
+    """Returns the name in the form in which SQL compares it."""
     return name.translate(_SMALL)
 
 
@@ -69,7 +69,8 @@ class Renamed:
                 self.stored |= dict(_renamed(record))
 
     def hint(self, text: str) -> str:
-        """The advice if an error of DuckDB quotes a name that means several fields; "" if it quotes none."""
+        """Returns the advice if an error of DuckDB quotes a name that means several fields; "" if it quotes
+        none."""
         words = folded(text)
         named = {
             f for f in map(folded, self.stored.values()) if f and (f'"{f}"' in words or f"'{f}'" in words)
@@ -77,7 +78,7 @@ class Renamed:
         return "; ".join(self.advice(name) for name in sorted(named))
 
     def advice(self, name: str) -> str:
-        """The advice for a name that SQL takes for several fields: the names to write instead."""
+        """Returns the advice for a name that SQL takes for several fields: the names to write instead."""
         alike = {sql: own for sql, own in self.stored.items() if folded(own) == name}
         fields = choices([f'"{own}"' for own in alike.values()], "and")
         names = choices([f'"{sql}"' for sql in alike])
@@ -90,7 +91,7 @@ def _renamed(fields: Iterable[pa.Field]) -> Iterator[tuple[str, str]]:
 
 
 def _records(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The types of records in a type, itself included."""
+    """Yields the types of records in a type, itself included."""
     kinds = [kind]
     while kinds:  # bounded by the type
         kind = kinds.pop()
@@ -101,7 +102,7 @@ def _records(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def stored_type(kind: pa.DataType, stored: Mapping[str, str]) -> pa.DataType:
-    """The type with the fields' own names in its records."""
+    """Returns the type with the fields' own names in its records."""
     if pa.types.is_struct(kind):
         return pa.struct([stored_field(member, stored) for member in kind])
     if pa.types.is_map(kind):

@@ -52,7 +52,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
     def scanner(
         self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> _Scanner:
-        """The records, projected and filtered.  DuckDB relies on both being done exactly."""
+        """Returns the records, projected and filtered.  DuckDB relies on both being done exactly."""
         if isinstance(columns, dict):
             raise NotImplementedError("columns by expressions: name columns, and compute with the table")
         names = self.schema.names if columns is None else list(columns)
@@ -108,7 +108,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             yield from ranges(self._view, last=last, records=end.records)
 
     def _offered(self, names: list[str], *, wrapped: bool = True) -> pa.Schema:
-        """The schema of columns for DuckDB: JSON, at any depth, has Arrow's JSON type; other marks are left out."""
+        """Returns the schema of columns for DuckDB: JSON, at any depth, has Arrow's JSON type; other marks are
+        left out."""
         types = [_offered_type(self._fields[name], wrapped=wrapped) for name in names]
         return pa.schema(list(zip(names, types, strict=True)))
 
@@ -177,7 +178,7 @@ class _Scanner:
         return self.to_reader().read_all()
 
     def head(self, num_rows: int) -> pa.Table:
-        """The first records; the scan ends after them."""
+        """Returns the first records; the scan ends after them."""
         with closing(self.batches) as batches:
             firsts, left = [], num_rows
             while left > 0 and (batch := next(batches, None)) is not None:
@@ -186,7 +187,7 @@ class _Scanner:
         return pa.Table.from_batches(firsts, self.schema)
 
     def count_rows(self) -> int:
-        """The number of records."""
+        """Returns the number of records."""
         return sum(batch.num_rows for batch in self.batches)
 
 

@@ -61,7 +61,7 @@ class Description:
 
 
 def describe_fields(view: View, *, limit: int, limits: SqlLimits = SQL_LIMITS) -> Description:
-    """The description of the first `limit` records in key order.
+    """Returns the description of the first `limit` records in key order.
 
     Raises InvalidInput (SQL has no name for a field, or too little memory) and what scans raise.
     """
@@ -136,7 +136,7 @@ class _Look:
         return list(row)
 
     def at(self, columns: Sequence[_Column]) -> list[FieldDescription]:
-        """The descriptions of these columns."""
+        """Returns the descriptions of these columns."""
         figures = self._one(["count(*)", *(part for one in columns for part in _figures(one))], columns)
         self.records = figures.pop(0)
         width = len(_figures(columns[0]))
@@ -167,7 +167,7 @@ def _figures(column: _Column) -> list[str]:
 
 
 def _bins(column: _Column, low: float, high: float) -> str:
-    """The histogram of a column between two bounds, as a map from the number of a bar to its count."""
+    """Returns the histogram of a column between two bounds, as a map from the number of a bar to its count."""
     width = (high / 2 - low / 2) / BINS or 1.0  # of halves, because the whole range may be no double
     bar = f"floor(({column.number} / 2 - '{low / 2!r}'::DOUBLE) / '{width!r}'::DOUBLE)"
     place = f"CAST(least({BINS - 1}, {bar}) AS INTEGER)"

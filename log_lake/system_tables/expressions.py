@@ -77,7 +77,7 @@ class FieldSetter:
         self._sql = f"SELECT {chosen}, {row} FROM records AS {quoted(name)} {beside} ORDER BY {row}"
 
     def set(self, connection: duckdb.DuckDBPyConnection, records: pa.Table, stop: QueryStop) -> pa.Table:
-        """The records with the new values.  Raises InvalidInput."""
+        """Returns the records with the new values.  Raises InvalidInput."""
         if not self._expressions:
             return records
         seen = numbered(records)
@@ -108,7 +108,7 @@ class FieldSetter:
 
 
 def numbered(records: pa.Table) -> pa.Table:
-    """The records as SQL sees them, with the column `ROW`."""
+    """Returns the records as SQL sees them, with the column `ROW`."""
     return as_sql_sees(records).append_column(ROW, pa.array(range(records.num_rows), pa.int64()))
 
 

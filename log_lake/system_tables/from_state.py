@@ -236,7 +236,7 @@ class FromState:
         return [column.to_pylist() for column in answer.columns]
 
     def _field(self, name: str) -> pa.Field:
-        """The stored field of a name in SQL."""
+        """Returns the stored field of a name in SQL."""
         return self._by_folded[folded(name)][1]
 
     def _table(self, rows: Sequence[Sequence[Any]]) -> pa.Table:

@@ -90,7 +90,7 @@ def _framed(kind: type[Any], data: bytes, name: str) -> dict[str, Any]:
 
 
 def _values(record: Any) -> dict[str, Any]:
-    """A record's fields as JSON values."""
+    """Returns a record's fields as JSON values."""
     values: dict[str, Any] = _plain(msgspec.to_builtins(record, builtin_types=(bytes,)))
     return values
 

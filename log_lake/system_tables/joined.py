@@ -90,7 +90,7 @@ class MergeJoin:
         return None if len(values) > most else values
 
     def bounds(self, column: str) -> pa.Table:
-        """The least and the greatest value of a column of the source."""
+        """Returns the least and the greatest value of a column of the source."""
         return self._table(f"SELECT min({quoted(column)}), max({quoted(column)}) FROM {_SOURCE}")
 
     def decided(self, records: pa.Table, *, is_new: bool = True) -> pa.Table:
@@ -206,7 +206,7 @@ class MergeJoin:
 
 
 def source_columns(source: pa.Schema, source_name: str) -> tuple[tuple[str, str], ...]:
-    """The stored fields of a source, each with the expression of its value."""
+    """Returns the stored fields of a source, each with the expression of its value."""
     names = sql_names(source.names)
     return tuple(
         (stored, f"{quoted(source_name)}.{quoted(name)}")

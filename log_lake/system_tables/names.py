@@ -71,7 +71,7 @@ def is_system_table(name: str) -> bool:
 
 
 def system_schema(name: str) -> pa.Schema:
-    """The columns of one of the lake's own tables. Raises NotFound."""
+    """Returns the columns of one of the lake's own tables. Raises NotFound."""
     pool_name, _, kind = name.rpartition(":")
     if _is_list_of_pools(name):
         return meta.pools_table([]).schema
@@ -141,7 +141,8 @@ def _is_list_of_pools(name: str) -> bool:
 
 
 def _pools_at(lake: Lake, version: str) -> Iterable[PoolConfig]:
-    """The pools, by name, in a version of their list; "": the newest.  Raises InvalidInput, NotFound."""
+    """Returns the pools, by name, in a version of their list; "": the newest.  Raises InvalidInput,
+    NotFound."""
     if not version:
         return lake.pools()
     if not version.isdecimal():

@@ -97,8 +97,8 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def pools_read(sql: str) -> list[tuple[str, str]]:
-    """The pools that a statement reads, each with its revision ("" if it names none); empty if the statement
-    is wrong."""
+    """Returns the pools that a statement reads, each with its revision ("" if it names none); empty if the
+    statement is wrong."""
     with connected() as connection:
         try:
             statement = parsed(connection, sql)
@@ -111,7 +111,7 @@ def pools_read(sql: str) -> list[tuple[str, str]]:
 
 
 def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
-    """The statement.  Raises InvalidInput if it is not exactly one SELECT, and duckdb.Error."""
+    """Returns the statement.  Raises InvalidInput if it is not exactly one SELECT, and duckdb.Error."""
     tree, explains = _tree(connection, sql)
     names: set[str] = set()
     defined: set[str] = set()

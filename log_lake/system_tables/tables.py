@@ -249,7 +249,7 @@ def _plain_fields(action: Action) -> dict[str, object]:
 
 
 def added_records(transaction: Transaction) -> int:
-    """The records that a load or replace brought to the pool itself; 0 for other transactions."""
+    """Returns the records that a load or replace brought to the pool itself; 0 for other transactions."""
     added = (a for a in transaction.actions if isinstance(a, AddObject) and a.seqs is None)
     return sum(a.records for a in added if not a.sub_pool)
 

@@ -33,7 +33,8 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def of_class(value: Value, kind: str) -> Value:
-    """The value (not null) as one of this class.  Raises NotReadable, which says what the value is instead."""
+    """Returns the value (not null) as one of this class.  Raises NotReadable, which says what the value is
+    instead."""
     if class_of(value) == kind:
         return value
     if isinstance(value, str) and kind not in ("number", "boolean"):
@@ -57,7 +58,8 @@ def of_class(value: Value, kind: str) -> Value:
 
 
 def readings(value: Value) -> list[Value]:
-    """The value (not null) in each other class that can hold it but does not compare with its own class."""
+    """Returns the value (not null) in each other class that can hold it but does not compare with its own
+    class."""
     own_class = class_of(value)
     values = []
     for kind in _kinds(value):

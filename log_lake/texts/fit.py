@@ -20,8 +20,8 @@ _FINEST = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "na
 
 
 def fitted(value: Value, field: pa.Field) -> Value:
-    """The value of the field's class in the form of its type.  Raises NotReadable if the type cannot hold it
-    exactly."""
+    """Returns the value of the field's class in the form of its type.  Raises NotReadable if the type cannot hold
+    it exactly."""
     kind = field.type
     if value is None or isinstance(value, str | bytes | bool):
         return value

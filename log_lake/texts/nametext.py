@@ -12,7 +12,7 @@ from lake_core.errors import InvalidInput
 
 
 def names_of(text: str, *, option: str) -> list[str]:
-    """The names in the text.  Raises InvalidInput if a name is empty or occurs twice; `option` names the
+    """Returns the names in the text.  Raises InvalidInput if a name is empty or occurs twice; `option` names the
     option in it."""
     names = _listed(text) or text.split(",")
     for name in names:

@@ -30,7 +30,7 @@ is known."""
 def ranges_of_lines(
     lines: Iterable[str], key: PoolKey, classes: Mapping[str, str], *, name: str
 ) -> list[KeyRange]:
-    """The ranges of the lines of a file called `name`.  Raises InvalidInput, which names the line."""
+    """Returns the ranges of the lines of a file called `name`.  Raises InvalidInput, which names the line."""
     ranges: list[KeyRange] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

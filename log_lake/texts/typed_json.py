@@ -50,7 +50,7 @@ def dumps(value: Any) -> str:
 
 
 def value_of(text: str) -> Any:
-    """The value of a typed JSON text: a value, `MapEntries`, a dict or a list.  Raises ValueError if it is
+    """Returns the value of a typed JSON text: a value, `MapEntries`, a dict or a list.  Raises ValueError if it is
     not JSON."""
     value = PLAIN.decode(text)
     return _untagged(value) if QUOTED_TAG in text else value
@@ -159,7 +159,7 @@ def _taggable(value: Any) -> Any:
 
 
 def _plain_decimal(value: decimal.Decimal) -> Any:
-    """The decimal as a plain number if that reads back as a decimal, otherwise tagged."""
+    """Returns the decimal as a plain number if that reads back as a decimal, otherwise tagged."""
     text = format(value, "f")
     if isinstance(exact_number(text), decimal.Decimal):
         return msgspec.Raw(text.encode())

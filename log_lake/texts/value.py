@@ -94,7 +94,7 @@ def read(text: str, kind: str) -> Value:
 
 
 def show(value: Value) -> str:
-    """The text of a value that is not null."""
+    """Returns the text of a value that is not null."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -223,7 +223,7 @@ def _nanos(fraction: str) -> int:
 
 
 def show_double(value: float) -> str:
-    """The shortest text that reads back as the double."""
+    """Returns the shortest text that reads back as the double."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

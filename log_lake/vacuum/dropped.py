@@ -73,7 +73,7 @@ class DeletedPool:
 
 
 def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]:
-    """The dropped pools, oldest drop first; `grace`, in seconds, overrides their settings.  Raises
+    """Returns the dropped pools, oldest drop first; `grace`, in seconds, overrides their settings.  Raises
     Unavailable."""
     dropped = sorted(lake.catalog.load().state.dropped.values(), key=lambda d: d.version)
     journal = lake.catalog.journal
@@ -106,7 +106,7 @@ def _leases(lake: Lake, pool: PoolConfig, *, deletes: bool) -> Leases:
 
 
 def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
-    """The reason that keeps a dropped pool; `infos` are the objects of the list's journal."""
+    """Returns the reason that keeps a dropped pool; `infos` are the objects of the list's journal."""
     if dropped.is_deleted:
         return None
     settings = Settings(dropped.pool.settings)

@@ -121,7 +121,7 @@ def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
-    """The objects that a vacuum would delete now.  `grace`, in seconds, overrides the pool's settings.
+    """Returns the objects that a vacuum would delete now.  `grace`, in seconds, overrides the pool's settings.
 
     Raises ClocksApart, Corrupt if the state of a tag cannot be read, Unavailable.
     """
@@ -160,7 +160,7 @@ def write_plan(pool: Pool, plan: Plan) -> str:
 
 
 def read_plan(pool: Pool, id: str) -> Plan:
-    """A stored plan.  Raises NotFound, Corrupt."""
+    """Returns a stored plan.  Raises NotFound, Corrupt."""
     name = naming.plan(pool.config.id, id)
     data = pool.store.get(name) if is_id(id) else None
     if data is None:
@@ -307,7 +307,7 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
 
 
 def _spared(begun: Vacuum, leases: Leases) -> tuple[str, ...]:
-    """The objects that live leases need."""
+    """Returns the objects that live leases need."""
     oldest = leases.oldest_version
     if oldest is None:
         return ()

@@ -287,7 +287,7 @@ def _list_span(pool_id: str, worker: Worker, span: tuple[str, str]) -> list[Obje
 
 
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
-    """The data objects that no branch, tag (even expired), list of removed objects or vacuum knows."""
+    """Returns the data objects that no branch, tag (even expired), list of removed objects or vacuum knows."""
     ids = {id for info in infos if (id := object_id(info)) is not None}
     unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
@@ -295,7 +295,7 @@ def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> li
 
 
 def object_id(info: ObjectInfo) -> str | None:
-    """The id of a listed data object; None if the name is not that of a data object of the pool."""
+    """Returns the id of a listed data object; None if the name is not that of a data object of the pool."""
     id = naming.data_id(info.name)
     pool_id = info.name.partition("/")[0]
     return id if id is not None and info.name == naming.data_object(pool_id, id) else None

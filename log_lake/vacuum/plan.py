@@ -118,7 +118,8 @@ def choose(
 def exact_plan(
     loaded: LoadedState[PoolState], removed: Iterable[str], *, id: str, pool_id: str, now: float
 ) -> Plan:
-    """The plan for exactly these objects of the list of removed objects, and for interrupted vacuums."""
+    """Returns the plan for exactly these objects of the list of removed objects, and for interrupted
+    vacuums."""
     objects = []
     for object_id in sorted(removed):
         removal = loaded.state.removed.get(object_id)
@@ -129,7 +130,7 @@ def exact_plan(
 
 
 def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:
-    """The objects of vacuums that have begun but not ended."""
+    """Returns the objects of vacuums that have begun but not ended."""
     begun = [
         PlannedObject(id, removal.version, removal.time, removal.size)
         for vacuum in vacuums
@@ -139,6 +140,6 @@ def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:
 
 
 def still_allowed(plan: Plan, objects: Iterable[PlannedObject]) -> tuple[PlannedObject, ...]:
-    """The objects of a stored plan that may still be deleted, because the same version removed them."""
+    """Returns the objects of a stored plan that may still be deleted, because the same version removed them."""
     planned = {p.object: p.version for p in plan.objects}
     return tuple(p for p in objects if planned.get(p.object) == p.version)

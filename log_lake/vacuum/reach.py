@@ -28,7 +28,7 @@ class Reach:
 
 
 def reach(pool: Pool) -> Reach:
-    """The versions of the pool that can be restored now.  Reads the list of removed objects once.  Raises
+    """Returns the versions of the pool that can be restored now.  Reads the list of removed objects once.  Raises
     Corrupt, Unavailable."""
     state = pool.history.load_open().state
     marks = pool.history.journal.marks()

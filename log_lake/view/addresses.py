@@ -12,12 +12,14 @@ def is_uri(name: str) -> bool:
 
 
 def without_user(address: str) -> str:
-    """The address of a lake as it may be shown: without a user, a password and what follows a question mark."""
+    """Returns the address of a lake as it may be shown: without a user, a password and what follows a question
+    mark."""
     return re.sub(r"[?#].*", "?***", re.sub(r"://[^/]*@", "://***@", address), count=1)
 
 
 def key_of(name: str) -> str:
-    """The name of a lake in addresses of the view: the id of its connection, or a name made from its address.
+    """Returns the name of a lake in addresses of the view: the id of its connection, or a name made from its
+    address.
 
     Servers log addresses of pages, and people send them on; an address of a lake may hold a secret.
     """

@@ -33,7 +33,7 @@ class AskedRecords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 async def body_of(request: Request, kind: type[T]) -> T:
-    """The JSON in the body of a request as a value of this type.
+    """Returns the JSON in the body of a request as a value of this type.
 
     Raises InvalidInput if the body is too long, is not declared as JSON, or is no such value.
     """

@@ -75,13 +75,13 @@ class ShownCoverage(msgspec.Struct, frozen=True):
 
 
 def coverage_page(lake: Lake, pool_name: str, *, branch: str = MAIN) -> ShownCoverage:
-    """The calendar of a branch up to now.  Raises what `coverage_of` raises."""
+    """Returns the calendar of a branch up to now.  Raises what `coverage_of` raises."""
     view = lake.pool(pool_name).at(branch)
     return shown_of(coverage_of(view)) if has_schedule(view) else ShownCoverage(told=False)
 
 
 def shown_of(coverage: Coverage) -> ShownCoverage:
-    """The calendar of a coverage; pure."""
+    """Returns the calendar of a coverage; pure."""
     every, newest = coverage.policy.every, coverage.intervals[-MAX_CELLS:]
     rows = groupby(newest, key=lambda one: one.begin.strftime(_ROWS[every]))
     backfills = backfills_of(coverage)

@@ -60,7 +60,7 @@ faster."""
 
 
 def figures_of(revision: Revision, *, max_listed: int = MAX_LISTED) -> PoolFigures:
-    """The figures of a revision.  It may read immutable checkpoints, and nothing else."""
+    """Returns the figures of a revision.  It may read immutable checkpoints, and nothing else."""
     snapshot, state = revision.snapshot, revision.state
     is_small = len(snapshot) <= max_listed
     totals = snapshot.totals()

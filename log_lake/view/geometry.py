@@ -105,7 +105,7 @@ class Bins(msgspec.Struct, frozen=True, tag="bins", tag_field="kind"):
 
 
 def depth_of(table: pa.Table) -> int:
-    """The maximum number of references that overlap at a key."""
+    """Returns the maximum number of references that overlap at a key."""
     if not table.num_rows:
         return 0
     bounds, low, high = _ranks(table, ())
@@ -113,7 +113,7 @@ def depth_of(table: pa.Table) -> int:
 
 
 def bars(references: Sequence[Reference], tombstones: Sequence[Tombstone], key: PoolKey) -> Bars:
-    """Each reference as a bar, stacked from old to new."""
+    """Returns each reference as a bar, stacked from old to new."""
     table = pa.table(
         {
             "key": pa.array([r.low for r in references], pa.binary()),
@@ -184,12 +184,12 @@ def bins(table: pa.Table, tombstones: Sequence[Tombstone], key: PoolKey, *, coun
 
 
 def newest(tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-    """The tombstones to draw, oldest first."""
+    """Returns the tombstones to draw, oldest first."""
     return sorted(tombstones, key=lambda t: t.seq)[-MAX_TOMBSTONES:]
 
 
 def _ranks(table: pa.Table, tombstones: Sequence[Tombstone]) -> tuple[pa.Array, Ranks, Ranks]:
-    """All bounds in order, and the ranks of the low and the high bounds of the references."""
+    """Returns all bounds in order, and the ranks of the low and the high bounds of the references."""
     lows = table["key"].combine_chunks().cast(pa.large_binary())
     highs = table["high"].combine_chunks().cast(pa.large_binary())
     of_tombstones = [b for t in newest(tombstones) for b in (t.low, t.high) if b]
@@ -224,7 +224,7 @@ def _marks(tombstones: Sequence[Tombstone], bounds: pa.Array) -> list[DeleteMark
 
 
 def _hidden(tombstone: Tombstone) -> tuple[int, int]:
-    """The versions whose records it hides, first and last."""
+    """Returns the versions whose records it hides, first and last."""
     if tombstone.exactly is None:
         return 0, tombstone.version - 1
     first, last = tombstone.exactly
@@ -232,7 +232,7 @@ def _hidden(tombstone: Tombstone) -> tuple[int, int]:
 
 
 def _label(bound: bytes, key: PoolKey) -> str:
-    """A bound as people read it, cut to `MAX_LABEL` characters."""
+    """Returns a bound as people read it, cut to `MAX_LABEL` characters."""
     shown = show_key(bound, key)
     text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"

@@ -85,7 +85,7 @@ def graph(
     newest: int,
     first: int,
 ) -> Graph:
-    """The graph of entries, oldest first, and of the branches and tags of the newest state."""
+    """Returns the graph of entries, oldest first, and of the branches and tags of the newest state."""
     nodes = [
         _node(version, transaction, key)
         for version, entry in reversed(entries)

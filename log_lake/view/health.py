@@ -55,7 +55,8 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def health_of(lake: Lake, pool: Pool, *, lag: dict[str, str], set_aside: int, branch: str = MAIN) -> Health:
-    """The health of a pool; `lag` is that of the overview, `set_aside` counts records in `$rejected`."""
+    """Returns the health of a pool; `lag` is that of the overview, `set_aside` counts records in
+    `$rejected`."""
     lines = [HealthLine(LATE, agent, text) for agent, text in lag.items()]
     parked: list[Parked] = []
     with_errors = _Parts(lines)

@@ -38,7 +38,7 @@ class LakeChoice:
 
     @classmethod
     def of(cls, key: str, name: str) -> LakeChoice:
-        """The choice for the lake with this name."""
+        """Returns the choice for the lake with this name."""
         label = without_user(name) if is_uri(name) else name
         return cls(key, label, name if label == name else None)
 
@@ -77,13 +77,13 @@ class Lakes:
         self._shown = {key: ShownLake(Overview(clock), Verdicts(clock)) for key in self._names}
 
     def without_users(self, text: str) -> str:
-        """The text, with addresses of lakes in the form in which they may be shown."""
+        """Returns the text, with addresses of lakes in the form in which they may be shown."""
         for choice, name in zip(self.choices, self._names.values(), strict=True):
             text = text.replace(name, choice.label)
         return text
 
     def shown(self, key: str) -> tuple[Lake, ShownLake]:
-        """The lake with its caches.  Raises NotFound if it is not shown, and what opening it raises."""
+        """Returns the lake with its caches.  Raises NotFound if it is not shown, and what opening it raises."""
         shown = self._shown.get(key)
         if shown is None:
             raise NotFound(f"lake {key!r} is not shown here; {did_you_mean(key, tuple(self._names))}")

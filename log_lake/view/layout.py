@@ -115,6 +115,6 @@ class Layouts:
 
 
 def oldest_version(pool: Pool) -> int:
-    """The oldest version whose state can be loaded; earlier entries are purged.  Raises Unavailable."""
+    """Returns the oldest version whose state can be loaded; earlier entries are purged.  Raises Unavailable."""
     marks = pool.history.journal.marks()
     return min((mark.version for mark in marks.usable()), default=1) if marks.fence else 1

@@ -22,7 +22,8 @@ AsgiApp = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
 def open_to_read(uri: str) -> Lake:
-    """The lake, which this process cannot change.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    """Returns the lake, which this process cannot change.  Raises InvalidInput, NotFound, Corrupt,
+    Unavailable."""
     store = open_store(uri)
     return Lake.open_on(store if isinstance(store, ReadOnlyStore) else ReadOnlyStore(store))
 

@@ -41,10 +41,11 @@ def matching(
     high: str | None = None,
     max_read: int = MAX_READ,
 ) -> Matching:
-    """What an erasure with these parameters would find in the newest version of `main`, and search in all branches.
+    """Returns what an erasure with these parameters would find in the newest version of `main`, and search in all
+    branches.
 
-    An empty text counts as left out, as in a form.  Raises InvalidInput (no records are named, a bad condition or
-    key), NotFound, ObjectMissing, Corrupt, Unavailable.
+    An empty text counts as left out, as in a form.  Raises InvalidInput (no records are named, a bad condition
+    or key), NotFound, ObjectMissing, Corrupt, Unavailable.
     """
     pool = lake.pool(name)
     named = named_records(

@@ -129,7 +129,7 @@ class PoolPage(msgspec.Struct, frozen=True):
 
 
 def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
-    """The page of a pool, or of a sub-pool.  Raises NotFound (pool, branch), Corrupt, Unavailable."""
+    """Returns the page of a pool, or of a sub-pool.  Raises NotFound (pool, branch), Corrupt, Unavailable."""
     pool = lake.pool(name)
     view = pool.at_branch(branch)
     references, live, left = view.references, records_seen(view), reach(pool)
@@ -176,7 +176,7 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
 
 
 def records_of(snapshot: Snapshot, sub_pool: str) -> int:
-    """The number of records in a sub-pool, where no record hides another."""
+    """Returns the number of records in a sub-pool, where no record hides another."""
     return snapshot.totals(sub_pool).records
 
 
@@ -190,7 +190,7 @@ def _health(lake: Lake, pool: Pool, view: View) -> Health:
 
 
 def _fields(view: View) -> tuple[list[FieldRow], str]:
-    """The fields, and why they have no figures; "" if they have."""
+    """Returns the fields, and why they have no figures; "" if they have."""
     summary = view.summary()
     return [
         _field_row(one.name, show_type(one), summary.fields.get(one.name)) for one in user_fields(view.schema)
@@ -214,7 +214,7 @@ def _ranges(view: View) -> list[RangeRow]:
 
 
 def _settings(pool: Pool) -> list[SettingRow]:
-    """All settings, then the declared types of fields."""
+    """Returns all settings, then the declared types of fields."""
     rows = [
         SettingRow(name, without_secrets(text), setting.meaning, text != setting.default)
         for name, setting in KNOWN.items()

@@ -107,7 +107,7 @@ class LakeApp(FastAPI):
         self.get("/data/transactions")(self._transactions)
 
     async def read(self, lake: str, call: Callable[[Lake, ShownLake], Any]) -> Response:
-        """The answer of `call`, which gets the lake of this key and what is cached of it, as JSON."""
+        """Returns the answer of `call`, which gets the lake of this key and what is cached of it, as JSON."""
         threads = self._works.get(lake, self.work)
         return Response(await threads.run(lambda: encoded(call(*self.lakes.shown(lake)))), media_type=JSON)
 
@@ -153,20 +153,21 @@ class LakeApp(FastAPI):
 
 
 def jobs_of(lake: Lake, pool_name: str) -> dict[str, Any]:
-    """The newest jobs of a pool, or of all pools if the name is ""; `more` says whether there are older ones."""
+    """Returns the newest jobs of a pool, or of all pools if the name is ""; `more` says whether there are older
+    ones."""
     listed = list_jobs(lake, pool_name=pool_name, limit=MAX_JOBS + 1)
     return {"jobs": listed[:MAX_JOBS], "more": len(listed) > MAX_JOBS, "now": lake.context.now()}
 
 
 def transactions_of(lake: Lake) -> dict[str, Any]:
-    """The newest transactions over several pools; `more` says whether there are older ones."""
+    """Returns the newest transactions over several pools; `more` says whether there are older ones."""
     listed = transactions(lake, limit=MAX_TRANSACTIONS + 1)
     shown = listed[-MAX_TRANSACTIONS:][::-1]
     return {"transactions": shown, "more": len(listed) > MAX_TRANSACTIONS, "now": lake.context.now()}
 
 
 def graph_of(pool: Pool, *, until: int | None) -> Graph:
-    """The last `MAX_LOG` versions of a pool up to `until` (inclusive); None: up to the newest."""
+    """Returns the last `MAX_LOG` versions of a pool up to `until` (inclusive); None: up to the newest."""
     history = pool.history
     newest = history.load_open()
     last = newest.version if until is None else min(until, newest.version)
@@ -182,7 +183,7 @@ def answer(value: Any) -> Response:
 
 
 def encoded(value: Any) -> bytes:
-    """The value as the bytes of JSON."""
+    """Returns the value as the bytes of JSON."""
     return msgspec.json.encode(value)
 
 

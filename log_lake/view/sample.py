@@ -43,7 +43,7 @@ class FirstRecords(msgspec.Struct, frozen=True):
 
 
 def sample_of(lake: Lake, name: str, *, branch: str = MAIN, version: int | None = None) -> FirstRecords:
-    """The first records of a pool or sub-pool.
+    """Returns the first records of a pool or sub-pool.
 
     Raises NotFound (pool, branch, version), ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
     """
@@ -52,7 +52,7 @@ def sample_of(lake: Lake, name: str, *, branch: str = MAIN, version: int | None 
 
 
 def sample(view: View, *, max_records: int = MAX_RECORDS, max_fields: int = MAX_FIELDS) -> FirstRecords:
-    """The first records of a view.  Raises as `sample_of` does."""
+    """Returns the first records of a view.  Raises as `sample_of` does."""
     names = view.key.names
     fields = sorted(
         user_fields(view.schema), key=lambda one: (one.name not in names, _place(one.name, names))

@@ -28,7 +28,7 @@ NAMES = (ADDRESS, "localhost")
 
 
 def app_of(lakes: Lakes) -> LakeApp:
-    """The routes; without Airflow there is no agent to start."""
+    """Returns the routes; without Airflow there is no agent to start."""
     app = LakeApp(lakes)
 
     @app.get("/data/agents")

@@ -57,7 +57,7 @@ class Verdicts:
         self._seen_at = 0.0
 
     def shown(self, lake: Lake) -> ShownHealth:
-        """The health of the lake.  Raises what `examine` raises."""
+        """Returns the health of the lake.  Raises what `examine` raises."""
         with self._looking:
             if self._shown is None or self._clock() - self._seen_at >= FRESH_SECONDS:
                 self._shown, self._seen_at = shown_of(examine(lake, writes=False)), self._clock()
@@ -65,7 +65,7 @@ class Verdicts:
 
 
 def shown_of(health: LakeHealth) -> ShownHealth:
-    """The health as the page gets it."""
+    """Returns the health as the page gets it."""
     findings = health.all_findings
     return ShownHealth(
         health.verdict.word,

@@ -124,7 +124,7 @@ class _Check:
         return f"there are: {shown}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
     def _class(self, path: Path, field: pa.Field, position: Position) -> str:
-        """The class of values that compare with the field's."""
+        """Returns the class of values that compare with the field's."""
         if is_json(field):
             return ANY
         with contextlib.suppress(InvalidInput):

@@ -113,7 +113,8 @@ def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
 
 
 def _class(kind: pa.DataType) -> str:
-    """The class of values that compare with the type's; "" for records and lists, which do not compare."""
+    """Returns the class of values that compare with the type's; "" for records and lists, which do not
+    compare."""
     return "" if pa.types.is_nested(kind) else key_class(kind)
 
 
@@ -151,7 +152,7 @@ def _compare(column: Column, op: Op, value: Value) -> Column:
 
 
 def _compare_nan(column: Column, op: Op) -> Column:
-    """The comparison of doubles with NaN, which equals itself and comes after all numbers."""
+    """Returns the comparison of doubles with NaN, which equals itself and comes after all numbers."""
     match op:
         case "=" | ">=":
             return pc.is_nan(column)

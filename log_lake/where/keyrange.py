@@ -49,11 +49,11 @@ class FieldInterval:
         return self.low >= self.high
 
     def intersect(self, other: FieldInterval) -> FieldInterval:
-        """The values that lie in both intervals."""
+        """Returns the values that lie in both intervals."""
         return FieldInterval(max(self.low, other.low), min(self.high, other.high))
 
     def united(self, other: FieldInterval) -> FieldInterval:
-        """The smallest interval that holds the values of both."""
+        """Returns the smallest interval that holds the values of both."""
         if self.empty or other.empty:
             return other if self.empty else self
         return FieldInterval(min(self.low, other.low), max(self.high, other.high))
@@ -138,7 +138,7 @@ def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> Fie
 
 
 def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> FieldInterval:
-    """The interval of a comparison for values of the field's class (`classwise.among`)."""
+    """Returns the interval of a comparison for values of the field's class (`classwise.among`)."""
     match leaf:
         case None:
             return _NONE

@@ -40,7 +40,7 @@ def read_number(text: str) -> Value:
 
 
 def show_literal(data: bytes) -> str:
-    """An encoded value as a literal; reading it gives the same bytes."""
+    """Returns an encoded value as a literal; reading it gives the same bytes."""
     value = check_value(data)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -71,7 +71,7 @@ def quoted(text: str) -> str:
 
 
 def read_hex(text: str) -> bytes:
-    """The bytes that hexadecimal digits stand for."""
+    """Returns the bytes that hexadecimal digits stand for."""
     try:
         return bytes.fromhex(text)
     except ValueError as error:

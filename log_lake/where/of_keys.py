@@ -35,7 +35,7 @@ _Keys = frozenset[tuple[bytes, ...]]
 
 
 def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
-    """The condition for the keys in the table's key columns; None if it has no key.
+    """Returns the condition for the keys in the table's key columns; None if it has no key.
 
     Other columns are ignored.  Raises InvalidInput as `check_keys` does, and for too many keys.
     """
@@ -81,12 +81,12 @@ def check_keys(keys: pa.Table, key: PoolKey) -> None:
 
 
 def too_many_keys() -> InvalidInput:
-    """The error for more than `MAX_KEYS` keys."""
+    """Returns the error for more than `MAX_KEYS` keys."""
     return InvalidInput(f"more than {MAX_KEYS:,} keys; {_ADVICE}")
 
 
 def _alternatives(names: tuple[str, ...], keys: _Keys) -> tuple[Condition, int]:
-    """The condition for keys of these fields, and how many comparisons it makes."""
+    """Returns the condition for keys of these fields, and how many comparisons it makes."""
     if len(names) == 1:
         return _among(names[0], {value for (value,) in keys})
     below: dict[bytes, set[tuple[bytes, ...]]] = defaultdict(set)

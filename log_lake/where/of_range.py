@@ -17,7 +17,7 @@ _Truth = Condition | bool
 
 
 def of_range(key_range: KeyRange, key: PoolKey) -> Condition | None:
-    """The condition for the records with keys in the range; None if every key is in it."""
+    """Returns the condition for the records with keys in the range; None if every key is in it."""
     truth: _Truth = True
     if key_range.low:
         values, is_after = _cut(key_range.low, key)
@@ -31,7 +31,7 @@ def of_range(key_range: KeyRange, key: PoolKey) -> Condition | None:
 
 
 def _cut(bound: bytes, key: PoolKey) -> tuple[tuple[Value, ...], bool]:
-    """The values of a bound, and whether it lies after the keys that begin with them."""
+    """Returns the values of a bound, and whether it lies after the keys that begin with them."""
     values = tuple(decode_key(bound, key))
     parts = zip(values, key.fields, strict=False)
     return values, bound > b"".join(encode_value(v, descending=f.descending) for v, f in parts)
@@ -40,7 +40,7 @@ def _cut(bound: bytes, key: PoolKey) -> tuple[tuple[Value, ...], bool]:
 def _above(
     fields: tuple[KeyField, ...], values: tuple[Value, ...], *, is_strict: bool, leading: bool
 ) -> _Truth:
-    """The condition that the key is at or above the values, or above them if `is_strict`."""
+    """Returns the condition that the key is at or above the values, or above them if `is_strict`."""
     if not values:
         return not is_strict
     field, value = fields[0], values[0]
@@ -58,7 +58,7 @@ def _above(
 def _below(
     fields: tuple[KeyField, ...], values: tuple[Value, ...], *, is_strict: bool, leading: bool
 ) -> _Truth:
-    """The condition that the key is at or below the values, or below them if `is_strict`."""
+    """Returns the condition that the key is at or below the values, or below them if `is_strict`."""
     if not values:
         return not is_strict
     field, value = fields[0], values[0]

@@ -68,7 +68,7 @@ def own_comparison(leaf: Compare, schema: pa.Schema) -> tuple[Op, pa.Scalar] | N
 
 
 def shaped(condition: Condition, schema: pa.Schema) -> Shaped:
-    """The condition as a shape for records of the schema."""
+    """Returns the condition as a shape for records of the schema."""
     values: list[pa.Scalar] = []
     return Shaped(_shape(condition, schema, values), tuple(values))
 

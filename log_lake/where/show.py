@@ -8,7 +8,7 @@ from log_lake.where.words import quoted, show_name
 
 
 def show(condition: Condition) -> str:
-    """The condition as text; on one line unless a name or a text in it has several."""
+    """Returns the condition as text; on one line unless a name or a text in it has several."""
     match condition:
         case And(of):
             return " and ".join(_inside(member) for member in of)
@@ -29,7 +29,7 @@ def show(condition: Condition) -> str:
 
 
 def show_path(path: Path) -> str:
-    """A field's path in the text form."""
+    """Returns a field's path in the text form."""
     return show_name(path[0]) if len(path) == 1 else ".".join(quoted(name) for name in path)
 
 

@@ -92,7 +92,7 @@ def _one_line(text: str, longest: int) -> str:
 
 
 def show_name(name: str) -> str:
-    """A field's name in the text form, quoted if necessary; dots stay."""
+    """Returns a field's name in the text form, quoted if necessary; dots stay."""
     parts = name.split(".")
     if all(map(_PLAIN.fullmatch, parts)) and parts[0].lower() not in KEYWORDS:
         return name
@@ -100,5 +100,5 @@ def show_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name in double quotes."""
+    """Returns a name in double quotes."""
     return '"' + name.replace('"', '""') + '"'

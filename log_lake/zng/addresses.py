@@ -114,7 +114,7 @@ def _escaped(body: bytes) -> str:
 
 
 def ip_bodies(array: pa.Array) -> pa.Array:
-    """The bytes of addresses.  Raises InvalidInput if a text is not an address."""
+    """Returns the bytes of addresses.  Raises InvalidInput if a text is not an address."""
     distinct = array.dictionary_encode()
     texts = distinct.dictionary
     bodies = _v4_bodies(texts)
@@ -136,12 +136,12 @@ def _v4_bodies(texts: pa.Array) -> pa.Array | None:
 
 
 def net_bodies(array: pa.Array) -> pa.Array:
-    """The bytes of networks.  Raises InvalidInput if a text is not a network."""
+    """Returns the bytes of networks.  Raises InvalidInput if a text is not a network."""
     return _back(array, net_body, "net")
 
 
 def bytes_bodies(array: pa.Array) -> pa.Array:
-    """The bytes of text that `bytes_texts` made."""
+    """Returns the bytes of text that `bytes_texts` made."""
     if not pc.any(pc.match_substring(array, "\\x")).as_py():
         return array.cast(pa.binary())
     return _back(
@@ -161,14 +161,14 @@ def _back(array: pa.Array, convert: Callable[[str], bytes], what: str) -> pa.Arr
 
 
 def ip_body(text: str) -> bytes:
-    """The bytes of an address.  Raises ValueError for other text."""
+    """Returns the bytes of an address.  Raises ValueError for other text."""
     if "%" in text:  # the zone of an address is not part of it
         raise ValueError(text)
     return ipaddress.ip_address(text).packed
 
 
 def net_body(text: str) -> bytes:
-    """The bytes of a network.  Raises ValueError for other text."""
+    """Returns the bytes of a network.  Raises ValueError for other text."""
     address, slash, mask = text.rpartition("/")
     body = ip_body(address)
     if len(mask) == 2 * len(body):

@@ -90,7 +90,8 @@ _ARROW_ONLY = re.compile(
 
 
 def arrow_field(name: str, kind: Type) -> pa.Field:
-    """The Arrow field for the values, with a mark if the Arrow type alone does not identify the ZNG type."""
+    """Returns the Arrow field for the values, with a mark if the Arrow type alone does not identify the ZNG
+    type."""
     field = pa.field(name, arrow_type(kind), metadata=JSON_MARK if _is_json_type(kind) else None)
     return (
         field
@@ -112,7 +113,7 @@ def arrow_schema(kind: Type) -> pa.Schema:
 
 @lru_cache(maxsize=4_096)
 def arrow_type(kind: Type) -> pa.DataType:
-    """The Arrow type for the values.  Raises InvalidInput for a union of too many types."""
+    """Returns the Arrow type for the values.  Raises InvalidInput for a union of too many types."""
     match kind:
         case Primitive():
             return _PRIMITIVES[kind]
@@ -145,7 +146,7 @@ def arrow_type(kind: Type) -> pa.DataType:
 
 
 def arrow_only(kind: Named) -> pa.DataType | None:
-    """The Arrow type for one of the lake's own type names; None for other names."""
+    """Returns the Arrow type for one of the lake's own type names; None for other names."""
     match = _ARROW_ONLY.fullmatch(kind.name)
     if match is None or not isinstance(kind.target, Primitive):
         return None
@@ -172,7 +173,7 @@ def _is_json_type(kind: Type) -> bool:
 
 
 def zng_schema(schema: pa.Schema) -> Type:
-    """The super type of records of the schema.  Raises InvalidInput for a type that ZNG cannot hold."""
+    """Returns the super type of records of the schema.  Raises InvalidInput for a type that ZNG cannot hold."""
     fields = list(schema)
     plainest = Record(tuple(schema.names), tuple(map(zng_type, fields)))
     marked = _marked(schema.metadata)
@@ -182,7 +183,7 @@ def zng_schema(schema: pa.Schema) -> Type:
 
 
 def zng_type(field: pa.Field) -> Type:
-    """The ZNG type of the field's values: that of its mark if it fits, otherwise the plainest."""
+    """Returns the ZNG type of the field's values: that of its mark if it fits, otherwise the plainest."""
     marked = _marked(field.metadata)
     if marked is not None and _is_form_of(marked, field.type):
         return marked

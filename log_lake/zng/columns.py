@@ -59,11 +59,11 @@ class Leaf:
         return self.slices.valid
 
     def present(self) -> Leaf:
-        """The values that are not null."""
+        """Returns the values that are not null."""
         return self if self.valid.all() else Leaf(self.slices[self.valid])
 
     def spread(self, valid: Mask) -> Leaf:
-        """A column with the values where `valid` is set, and null elsewhere."""
+        """Returns a column with the values where `valid` is set, and null elsewhere."""
         slices = self.slices
         start, length, tag = (np.zeros(len(valid), np.int64) for _ in range(3))
         start[valid], length[valid], tag[valid] = slices.start, slices.length, slices.tag
@@ -71,7 +71,7 @@ class Leaf:
         return Leaf(Slices(slices.buffer, start, length, tag))
 
     def part(self, start: int, stop: int) -> Leaf:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         return Leaf(self.slices[start:stop])
 
 
@@ -86,17 +86,17 @@ class RecordColumn:
         return len(self.valid)
 
     def present(self) -> RecordColumn:
-        """The values that are not null."""
+        """Returns the values that are not null."""
         return RecordColumn(self.valid[self.valid], self.fields)
 
     def spread(self, valid: Mask) -> RecordColumn:
-        """A column with the values where `valid` is set, and null elsewhere."""
+        """Returns a column with the values where `valid` is set, and null elsewhere."""
         mask = valid.copy()
         mask[valid] = self.valid
         return RecordColumn(mask, self.fields)
 
     def part(self, start: int, stop: int) -> RecordColumn:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         low = int(np.count_nonzero(self.valid[:start]))
         high = low + int(np.count_nonzero(self.valid[start:stop]))
         return RecordColumn(self.valid[start:stop], tuple(field.part(low, high) for field in self.fields))
@@ -118,17 +118,17 @@ class ListColumn:
         return self.lengths >= 0
 
     def present(self) -> ListColumn:
-        """The values that are not null."""
+        """Returns the values that are not null."""
         return ListColumn(self.lengths[self.valid], self.values)
 
     def spread(self, valid: Mask) -> ListColumn:
-        """A column with the values where `valid` is set, and null elsewhere."""
+        """Returns a column with the values where `valid` is set, and null elsewhere."""
         lengths = np.full(len(valid), -1)
         lengths[valid] = self.lengths
         return ListColumn(lengths, self.values)
 
     def part(self, start: int, stop: int) -> ListColumn:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         counts = np.maximum(self.lengths, 0)
         low = int(counts[:start].sum())
         high = low + int(counts[start:stop].sum())
@@ -151,17 +151,17 @@ class UnionColumn:
         return self.selector >= 0
 
     def present(self) -> UnionColumn:
-        """The values that are not null."""
+        """Returns the values that are not null."""
         return UnionColumn(self.selector[self.valid], self.columns)
 
     def spread(self, valid: Mask) -> UnionColumn:
-        """A column with the values where `valid` is set, and null elsewhere."""
+        """Returns a column with the values where `valid` is set, and null elsewhere."""
         selector = np.full(len(valid), -1)
         selector[valid] = self.selector
         return UnionColumn(selector, self.columns)
 
     def part(self, start: int, stop: int) -> UnionColumn:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         parts = []
         for at, column in enumerate(self.columns):
             chosen = self.selector == at
@@ -227,7 +227,7 @@ def _lists(kind: Array, slices: Slices) -> ListColumn:
 
 
 def _elements(slices: Slices) -> tuple[Ints, Slices]:
-    """The number of values in each container, and all values in order."""
+    """Returns the number of values in each container, and all values in order."""
     buffer, stop = slices.buffer, slices.stop
     cursor = slices.start.copy()
     counts = np.zeros(len(slices), np.int64)
@@ -272,7 +272,8 @@ def _unions(kind: Union, slices: Slices) -> UnionColumn:
 
 
 def map_entries(slices: Slices) -> tuple[Ints, Slices, Slices]:
-    """The number of entries of each map, all keys, and all values.  Raises Corrupt for a key without a value."""
+    """Returns the number of entries of each map, all keys, and all values.  Raises Corrupt for a key without a
+    value."""
     counts, elements = _elements(slices)
     odd = counts % 2 == 1
     if odd.any():
@@ -322,7 +323,7 @@ def canonical(slices: Slices) -> Slices:
 
 
 def record_bodies(kind: Type, column: RecordColumn) -> Pieces:
-    """The bodies of the records that are not null."""
+    """Returns the bodies of the records that are not null."""
     kind = plain(kind)
     present = int(np.count_nonzero(column.valid))
     if not column.fields:
@@ -392,7 +393,7 @@ def _tagged(bodies: Pieces, valid: Mask, *, dense: bool = True) -> Slices:
 
 
 def arrow_values(kind: Type, column: Column) -> int:
-    """The number of Arrow values for the column, missing ones included: a null record has all its fields.
+    """Returns the number of Arrow values for the column, missing ones included: a null record has all its fields.
 
     Raises Corrupt if a map has a key without a value.
     """

@@ -95,7 +95,7 @@ class _Group:
         self.size += len(data)
 
     def rows(self) -> Rows:
-        """The values of the group."""
+        """Returns the values of the group."""
         origins = self._origins
 
         def where(position: int, what: str) -> Corrupt:
@@ -135,7 +135,7 @@ class _Reader:
         return bool(group.kinds) or self._types.type_of(FIRST_TYPEDEF) is not None
 
     def groups(self, offset: int) -> Iterator[Rows]:
-        """The values in groups."""
+        """Yields the values in groups."""
         group = _Group(self._name, self._rows_bytes)
         size = _READ_BYTES
         while True:  # ends: each round reads more of the file, up to its end

@@ -36,17 +36,17 @@ class Rows:
         return len(self.kinds)
 
     def part(self, start: int, stop: int) -> Rows:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         return Rows(
             self.buffer, self.types, self.kinds[start:stop], self.start[start:stop], self.length[start:stop]
         )
 
     def chosen(self, rows: Ints) -> Rows:
-        """The values of these rows."""
+        """Returns the values of these rows."""
         return Rows(self.buffer, self.types, self.kinds[rows], self.start[rows], self.length[rows])
 
     def body(self, row: int) -> bytes | None:
-        """The body of one value; None if it is null."""
+        """Returns the body of one value; None if it is null."""
         start = int(self.start[row])
         return (
             None
@@ -96,7 +96,7 @@ class Batch:
         return np.argsort(np.argsort(self.kinds, kind="stable"))
 
     def part(self, start: int, stop: int) -> Batch:
-        """The values from `start` to before `stop`."""
+        """Returns the values from `start` to before `stop`."""
         lows = np.bincount(self.kinds[:start], minlength=len(self.types))
         counts = np.bincount(self.kinds[start:stop], minlength=len(self.types))
         columns = [
@@ -107,7 +107,7 @@ class Batch:
 
 
 def batch_of(rows: Rows) -> Batch:
-    """The values as columns.  Raises Corrupt if bytes are not valid for their type."""
+    """Returns the values as columns.  Raises Corrupt if bytes are not valid for their type."""
     return Batch(rows.types, rows.kinds, rows.columns())
 
 

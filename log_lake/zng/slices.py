@@ -65,7 +65,7 @@ class Buffer:
         self.where = where
 
     def corrupt(self, position: int, what: str) -> Corrupt:
-        """The error for damage at a position."""
+        """Returns the error for damage at a position."""
         return self.where(int(position), what)
 
 
@@ -109,7 +109,7 @@ class Slices:
         return self.start + np.maximum(self.length, 0)
 
     def unsigned(self) -> Words:
-        """The bodies as unsigned numbers, 0 for null.  Raises Corrupt if one has more than 64 bits."""
+        """Returns the bodies as unsigned numbers, 0 for null.  Raises Corrupt if one has more than 64 bits."""
         wide = self.length > 8
         if wide.any():
             at = int(np.argmax(wide))
@@ -117,18 +117,18 @@ class Slices:
         return self.buffer.words[self.start] & _MASKS[np.maximum(self.length, 0)]
 
     def signed(self) -> Ints:
-        """The bodies as signed numbers, 0 for null."""
+        """Returns the bodies as signed numbers, 0 for null."""
         raw = self.unsigned()
         magnitude = (raw >> np.uint64(1)).view(np.int64)
         numbers = np.where(raw & np.uint64(1), -magnitude, magnitude)
         return np.where(raw == 1, np.iinfo(np.int64).min, numbers) if (raw == 1).any() else numbers
 
     def tagged(self) -> tuple[Buffer, Ints, Ints]:
-        """The values with their tags, as pieces to gather."""
+        """Returns the values with their tags, as pieces to gather."""
         return self.buffer, self.start - self.tag, self.tag + np.maximum(self.length, 0)
 
     def bodies(self) -> tuple[Buffer, Ints, Ints]:
-        """The bodies, as pieces to gather; nulls are empty."""
+        """Returns the bodies, as pieces to gather; nulls are empty."""
         return self.buffer, self.start, np.maximum(self.length, 0)
 
 
@@ -137,7 +137,7 @@ Pieces = tuple[Buffer, Ints, Ints]
 
 
 def at_cursors(buffer: Buffer, cursor: Ints, stop: Ints) -> Slices:
-    """The tagged value at each cursor.  Raises Corrupt if one does not end before `stop`."""
+    """Returns the tagged value at each cursor.  Raises Corrupt if one does not end before `stop`."""
     if (cursor >= stop).any():
         at = int(np.argmax(cursor >= stop))
         raise buffer.corrupt(cursor[at], "the value has fewer parts than its type")
@@ -287,7 +287,8 @@ def _views(buffer: Buffer, start: Ints, length: Ints, index: int, views: Words) 
 
 
 def binary_array(slices: Slices, kind: Any) -> pa.Array:
-    """The bodies as an Arrow array of strings or bytes.  Raises ArrowInvalid for a string that is not UTF-8."""
+    """Returns the bodies as an Arrow array of strings or bytes.  Raises ArrowInvalid for a string that is not
+    UTF-8."""
     data, offsets = gather(slices.bodies())
     validity = None if slices.valid.all() else pa.py_buffer(np.packbits(slices.valid, bitorder="little"))
     small = pa.py_buffer(offsets.astype(np.int32))

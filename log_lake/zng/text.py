@@ -85,7 +85,7 @@ def value_text(kind: Type, body: bytes | None) -> str:
 
 
 def type_text(kind: Type) -> str:
-    """A type; each named type has its definition where it first occurs."""
+    """Returns a type; each named type has its definition where it first occurs."""
     writer = _Writer()
     writer.type(kind)
     return "".join(writer.parts)
@@ -309,14 +309,14 @@ _FLOATS: dict[Type, tuple[str, type[np.floating[Any]]]] = {
 
 
 def time_text(nanoseconds: int) -> str:
-    """A time in UTC, with as many digits after the point as it needs."""
+    """Returns a time in UTC, with as many digits after the point as it needs."""
     seconds, fraction = divmod(nanoseconds, 1_000_000_000)
     whole = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)  # int64 reaches from 1677 to 2262
     return whole.isoformat() + (f".{fraction:09}".rstrip("0") if fraction else "") + "Z"
 
 
 def duration_text(nanoseconds: int) -> str:
-    """A duration in years of 365 days, days, hours, minutes and one fraction."""
+    """Returns a duration in years of 365 days, days, hours, minutes and one fraction."""
     if not nanoseconds:
         return "0s"
     text, left = "-" if nanoseconds < 0 else "", abs(nanoseconds)
@@ -333,7 +333,7 @@ def duration_text(nanoseconds: int) -> str:
 
 
 def float_text(number: float, kind: type[np.floating[Any]] = np.float64) -> str:
-    """A floating-point number in the fewest digits that identify it; whole numbers end in a point."""
+    """Returns a floating-point number in the fewest digits that identify it; whole numbers end in a point."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -351,7 +351,7 @@ def float_text(number: float, kind: type[np.floating[Any]] = np.float64) -> str:
 
 
 def ip_text(body: bytes) -> str:
-    """An address of 4 or 16 bytes."""
+    """Returns an address of 4 or 16 bytes."""
     if len(body) == 4:
         return str(ipaddress.IPv4Address(body))
     if len(body) != 16:
@@ -373,12 +373,12 @@ def net_text(body: bytes) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name, quoted if it is not an identifier."""
+    """Returns a name, quoted if it is not an identifier."""
     return name if IDENTIFIER.fullmatch(name) else quoted(name.encode(), escape_bytes=False)
 
 
 def type_name_text(name: str) -> str:
-    """The name of a type, quoted if it would be read as something else."""
+    """Returns the name of a type, quoted if it would be read as something else."""
     is_plain = TYPE_NAME.fullmatch(name) and name not in _RESERVED
     return name if is_plain else quoted(name.encode(), escape_bytes=False)
 

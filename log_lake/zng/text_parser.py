@@ -118,7 +118,7 @@ class ValueParser:
         self._count = 0
 
     def next(self) -> Node | None:
-        """The next value; None at the end."""
+        """Returns the next value; None at the end."""
         self._skip()
         return None if self._at >= len(self._text) else self._value(MAX_DEPTH)
 
@@ -320,7 +320,7 @@ class ValueParser:
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes between quotes.  Raises ValueError for an unknown escape."""
+    """Returns the bytes between quotes.  Raises ValueError for an unknown escape."""
     if "\\" not in text:
         return text.encode(errors="surrogateescape")
     parts, at = [], 0

@@ -88,7 +88,7 @@ class _NoFit(Exception):
 
 
 def value_of(node: Node) -> TypedText:
-    """The type and the body of a written value.  Raises Malformed."""
+    """Returns the type and the body of a written value.  Raises Malformed."""
     try:
         return _value(node, len(node.types), None)
     except _NoFit as error:

@@ -76,7 +76,7 @@ def record_batch(kind: Type, column: Column) -> pa.RecordBatch:
 
 
 def to_arrow(kind: Type, column: Column) -> pa.Array:
-    """The values as an array of `arrow_type(kind)`."""
+    """Returns the values as an array of `arrow_type(kind)`."""
     if isinstance(kind, Named):
         only = arrow_only(kind)
         array = to_arrow(kind.target, column)

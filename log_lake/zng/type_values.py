@@ -27,7 +27,7 @@ _NAMED, _REFERENCE, _RECORD, _ARRAY, _SET, _UNION, _ENUM, _MAP = range(FIRST_TYP
 
 
 def type_value(kind: Type) -> bytes:
-    """The body of a value that represents this type."""
+    """Returns the body of a value that represents this type."""
     body = bytearray()
     _append(body, kind, {})
     return bytes(body)
@@ -64,7 +64,7 @@ def _append(body: bytearray, kind: Type, targets: dict[str, Type]) -> None:
 
 
 def read_type_value(body: bytes, name: str, *, offset: int = 0) -> Type:
-    """The type that a value represents; `name` and `offset` are for the error.  Raises Corrupt."""
+    """Returns the type that a value represents; `name` and `offset` are for the error.  Raises Corrupt."""
     cursor = Cursor(body, name=name, offset=offset)
     kind = _read(cursor, {}, MAX_DEPTH)
     if cursor.left:

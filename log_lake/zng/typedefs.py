@@ -40,7 +40,7 @@ class TypeReader:
         self._nodes = 0
 
     def type_of(self, type_id: int) -> Type | None:
-        """The type of the id; None if it is not defined."""
+        """Returns the type of the id; None if it is not defined."""
         if type_id < FIRST_TYPEDEF:
             return PRIMITIVES[type_id]
         at = type_id - FIRST_TYPEDEF

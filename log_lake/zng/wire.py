@@ -23,7 +23,7 @@ ADVICE = "; the file is damaged, or is no such file: restore it from a copy"
 
 
 def corrupt(name: str, offset: int, what: str) -> Corrupt:
-    """The error for damaged bytes at an offset of a file."""
+    """Returns the error for damaged bytes at an offset of a file."""
     return Corrupt(f"{name}: byte {offset:,}: {what}{ADVICE}")
 
 
@@ -38,26 +38,26 @@ def uvarint(number: int) -> bytes:
 
 
 def unsigned(number: int) -> bytes:
-    """The body of an unsigned integer."""
+    """Returns the body of an unsigned integer."""
     return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
 def signed(number: int) -> bytes:
-    """The body of a signed integer: the magnitude, with the sign in the lowest bit."""
+    """Returns the body of a signed integer: the magnitude, with the sign in the lowest bit."""
     if number == _MIN_INT64:
         return b"\x01"
     return unsigned(number << 1 if number >= 0 else (-number << 1) | 1)
 
 
 def as_unsigned(body: bytes) -> int:
-    """The unsigned integer in a body.  Raises Corrupt if it has more than 64 bits."""
+    """Returns the unsigned integer in a body.  Raises Corrupt if it has more than 64 bits."""
     if len(body) > 8:
         raise Corrupt(f"a number of {len(body):,} bytes; at most 8 are allowed")
     return int.from_bytes(body, "little")
 
 
 def as_signed(body: bytes) -> int:
-    """The signed integer in a body.  Raises Corrupt if it has more than 64 bits."""
+    """Returns the signed integer in a body.  Raises Corrupt if it has more than 64 bits."""
     number = as_unsigned(body)
     if not number & 1:
         return number >> 1
@@ -65,12 +65,12 @@ def as_signed(body: bytes) -> int:
 
 
 def primitive(body: bytes | None) -> bytes:
-    """A primitive value with its tag; None is null."""
+    """Returns a primitive value with its tag; None is null."""
     return b"\0" if body is None else uvarint(2 * len(body) + 2) + body
 
 
 def container(body: bytes | None) -> bytes:
-    """A container value with its tag; None is null."""
+    """Returns a container value with its tag; None is null."""
     return b"\0" if body is None else uvarint(2 * len(body) + 1) + body
 
 
@@ -99,7 +99,7 @@ class Cursor:
         return corrupt(self.name, self.offset + (self.position if position is None else position), what)
 
     def too_short(self, what: str, position: int | None = None) -> Corrupt:
-        """The error if the bytes ended too soon."""
+        """Returns the error if the bytes ended too soon."""
         self.short = True
         return self.corrupt(what, position)
 

@@ -137,7 +137,7 @@ def _check_calendar(array: pa.Array, path: tuple[str, ...]) -> None:
 
 
 def _day(days: int) -> str:
-    """A day as Spark writes it; Arrow has no text for the farthest ones."""
+    """Returns a day as Spark writes it; Arrow has no text for the farthest ones."""
     text = str(pa.array([days], pa.date32()).cast(pa.string())[0].as_py())
     return f"the day {days:,} days from 1970-01-01" if text.startswith("<") else text
 

@@ -72,7 +72,7 @@ def check_known_inside(
 
 
 def _in_another_case(names: Iterable[str], pool_names: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Each name that the pool has in another case only, and how the pool has it."""
+    """Yields each name that the pool has in another case only, and how the pool has it."""
     by_folded = {name.lower(): name for name in pool_names}
     for name in names:
         other = by_folded.get(name.lower())
@@ -81,7 +81,7 @@ def _in_another_case(names: Iterable[str], pool_names: Collection[str]) -> Itera
 
 
 def _records(kind: T.DataType, path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], list[str]]]:
-    """The names of each record in a type, with the path to it."""
+    """Returns the names of each record in a type, with the path to it."""
     if isinstance(kind, T.StructType):
         yield path, kind.names
         for field in kind:

@@ -53,7 +53,7 @@ class LakeDataSource(DataSource):
         return change_schema(schema, pool_name=name) if gives_changes else schema
 
     def _records(self) -> tuple[str, pa.Schema]:
-        """The name of the pool, and the columns of its records."""
+        """Returns the name of the pool, and the columns of its records."""
         view = opts.open_view(self.options)
         shape = opts.shape(self.options)
         if shape:

@@ -72,7 +72,7 @@ def _ever_given(pool: Pool, feed: Feed, view: View, *, after: int, until: int) -
 
 
 def _chosen(schema: pa.Schema, options: opts.Options, *, kind: str) -> pa.Schema:
-    """The columns that the options choose; delete markers of an upsert pool only if they are named."""
+    """Returns the columns that the options choose; delete markers of an upsert pool only if they are named."""
     if opts.columns(options) is None and kind == "upsert":
         schema = pa.schema([field for field in schema if field.name != DELETED])
     return opts.selected(schema, options)

@@ -288,7 +288,7 @@ def check_case(branch: Branch, schema: StructType, options: opts.Options) -> Non
 
 
 def _fields(branch: Branch, stored: pa.Schema) -> list[str]:
-    """The names that the pool has so far: of its key and its settings, and of its records."""
+    """Returns the names that the pool has so far: of its key and its settings, and of its records."""
     ages = branch.settings["age_off"]
     return [
         *branch.config.key.names,

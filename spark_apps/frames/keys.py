@@ -130,7 +130,8 @@ def _check_flag(schema: T.StructType, name: str) -> None:
 
 
 def _with_key_paths(frame: Any, names: Iterable[str]) -> Any:
-    """The frame, in which each name of the key that leads into records is a column too (`loading.key_paths`)."""
+    """Returns the frame, in which each name of the key that leads into records is a column too
+    (`loading.key_paths`)."""
     from pyspark.sql import functions as F
 
     for name in names:
@@ -141,7 +142,8 @@ def _with_key_paths(frame: Any, names: Iterable[str]) -> Any:
 
 
 def _path(schema: T.StructType, name: str) -> tuple[str, ...] | None:
-    """The names from record to record that the name of a key joins; None if there are no such fields."""
+    """Returns the names from record to record that the name of a key joins; None if there are no such
+    fields."""
     if name in schema.names:
         return (name,)
     for head, rest in cuts(name):
@@ -153,7 +155,7 @@ def _path(schema: T.StructType, name: str) -> tuple[str, ...] | None:
 
 
 def _collected(frame: Any) -> pa.Table:
-    """All rows in the lake's types; raises InvalidInput for more than a condition on keys can name."""
+    """Returns all rows in the lake's types.  Raises InvalidInput for more than a condition on keys can name."""
     table = collected(frame, most=MAX_KEYS)
     if table is None:
         raise too_many_keys()

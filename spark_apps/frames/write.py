@@ -74,7 +74,7 @@ def write(
 
 
 def _ranges(options: opts.Options, *, bulk: bool, overwrite: bool) -> int | None:
-    """The number of ranges that a bulk import shall make.  Raises InvalidInput."""
+    """Returns the number of ranges that a bulk import shall make.  Raises InvalidInput."""
     if bulk and overwrite:
         raise InvalidInput("bulk: an overwrite is no bulk import; write to an empty pool, or leave bulk out")
     ranges = opts.count(options, "ranges")

@@ -59,7 +59,7 @@ def _said(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison:
 
 
 def _at_or_above(bound: Comparison, key: PoolKey) -> Predicate:
-    """The keys that come after the bound's values, or equal them.  If the bound is beyond these values
+    """Returns the keys that come after the bound's values, or equal them.  If the bound is beyond these values
     (`bound.beyond`), equal keys are left out."""
     ways: list[Predicate] = []
     for equal, path, descending, value, last in _fields(bound, key):
@@ -73,8 +73,8 @@ def _at_or_above(bound: Comparison, key: PoolKey) -> Predicate:
 
 
 def _below(bound: Comparison, key: PoolKey) -> Predicate:
-    """The keys that come before the bound's values.  If the bound is beyond these values (`bound.beyond`), keys
-    that equal them are included."""
+    """Returns the keys that come before the bound's values.  If the bound is beyond these values (`bound.beyond`),
+    keys that equal them are included."""
     ways: list[Predicate] = []
     for equal, path, descending, value, last in _fields(bound, key):
         inclusive = last and bound.beyond

@@ -77,7 +77,7 @@ def _compared(path: Path, op: Op, value: Value, kind: pa.DataType) -> Predicate:
 
 
 def _field(path: Path, schema: pa.Schema) -> pa.Field | None:
-    """The field at the path; None if the object has none.  Raises NotNative for a path into JSON."""
+    """Returns the field at the path; None if the object has none.  Raises NotNative for a path into JSON."""
     field, _ = find_field(schema, path)
     if field is not None and is_json(field):
         raise NotNative(f"column {path[0]!r} holds values of several kinds")

@@ -265,7 +265,7 @@ class _Deciding:
         return rejected
 
     def _read(self, reference: Reference, key_ranges: Sequence[KeyRange]) -> ParquetRead:
-        """The read of one reference's records in the key ranges; raises NotNative."""
+        """Returns the read of one reference's records in the key ranges.  Raises NotNative."""
         if naming.format_of(reference.object) != naming.PARQUET:
             raise NotNative("the object is not Parquet")
         if reference.data:
@@ -292,7 +292,7 @@ class _Deciding:
         return ParquetRead((reference,), pa.schema(columns or [_narrow(schema)]), predicate, projection)
 
     def _projection(self, reference: Reference, schema: pa.Schema) -> tuple[str, ...]:
-        """The columns of the result, from an object of the schema; raises NotNative."""
+        """Returns the columns of the result, from an object of the schema.  Raises NotNative."""
         statistics = {column.name: column for column in reference.columns}
         asked = [f for f in schema if f.name in self.plan.columns]
         moved = frozenset(f.name for f in asked if may_be_moved(f, statistics.get(f.name)))
@@ -321,7 +321,7 @@ class _Deciding:
         return TRUE if TRUE in inside else any_of(inside)
 
     def _not_hidden(self, tombstone: Tombstone, reference: Reference, schema: pa.Schema) -> Predicate:
-        """The records of the reference that the tombstone does not hide; raises NotNative."""
+        """Returns the records of the reference that the tombstone does not hide.  Raises NotNative."""
         parts: list[Predicate] = []
         if not tombstone.reaches_all(reference):
             if reference.lifts:
@@ -353,7 +353,7 @@ class _Deciding:
 
 
 def _narrow(schema: pa.Schema) -> pa.Field:
-    """A column to read if none is asked for, so that Spark counts the records; raises NotNative."""
+    """Returns a column to read if none is asked for, so that Spark counts the records.  Raises NotNative."""
     for stored in sorted(schema, key=lambda f: (pa.types.is_nested(f.type), pa.types.is_string(f.type))):
         try:
             check_readable(stored)

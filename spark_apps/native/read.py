@@ -133,7 +133,7 @@ def _refuse_links(view: View, native: NativePlan) -> None:
 
 
 def _by_parquet(spark: Any, opened: Opened) -> list[Any]:
-    """The reads by Spark's reader; raises ObjectVacuumed if Spark may have missed an object."""
+    """Returns the reads by Spark's reader.  Raises ObjectVacuumed if Spark may have missed an object."""
     references = [reference for read in opened.native.parquet for reference in read.references]
     try:
         return [_parquet(spark, opened, read) for read in opened.native.parquet]
@@ -183,7 +183,7 @@ def _source(spark: Any, options: opts.Options, schema: StructType | None = None)
 
 
 def _why_blocked(spark: Any, view: View, plan: ScanPlan, options: opts.Options) -> str:
-    """Why Spark's own reader reads nothing; "" if it may."""
+    """Returns why Spark's own reader reads nothing; "" if it may."""
     if _is_connect(spark) and not opts.flag(options, "lease") and view.may_lose(plan.references):
         return (
             "a vacuum may take objects of this version, which Spark Connect would leave out: add lease=true"

@@ -234,7 +234,7 @@ class Attempt:
         return rebase(state, draft, key=self.key, rule=self.rule, time=self.now())
 
     def _collect_requests(self, loaded: LoadedState[PoolState], first: Transaction) -> list[Transaction]:
-        """The transactions of other writers that fit after ours, oldest request first."""
+        """Returns the transactions of other writers that fit after ours, oldest request first."""
         version = loaded.version + 1
         state, index = fold_transaction(loaded.state, version, 0, first), first.width
         collected: dict[str, Transaction] = {}
@@ -271,7 +271,7 @@ class Attempt:
         return list(collected.values())
 
     def _read_requests(self, queue: list[ObjectInfo], loaded: LoadedState[PoolState]) -> list[DraftRequest]:
-        """The requests of other writers that may come next, at most as many as one entry can hold."""
+        """Returns the requests of other writers that may come next, at most as many as one entry can hold."""
         others = [info for info in queue if info.name != self.name]
         live = []
         for request in self.requests.read(others, at_once=self.journal.read_all):

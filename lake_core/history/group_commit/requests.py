@@ -212,7 +212,7 @@ def _may_be_request(info: ObjectInfo) -> bool:
 
 
 def _batches(queue: Iterable[ObjectInfo]) -> Iterator[list[ObjectInfo]]:
-    """The queue in batches, each as large as one entry can hold."""
+    """Yields the queue in batches, each as large as one entry can hold."""
     batch: list[ObjectInfo] = []
     size = 0
     for info in queue:

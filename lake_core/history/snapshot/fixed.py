@@ -144,7 +144,7 @@ class TableReferences:
 
 
 def _parts_until(sequence: int, table: pa.Table) -> Iterator[pa.Table]:
-    """The rows whose oldest record is no newer than `sequence`, a few at a time."""
+    """Yields the rows whose oldest record is no newer than `sequence`, a few at a time."""
     first = pc.coalesce(table["oldest"], table["seq"])
     until = table.filter(pc.less_equal(first, sequence))
     for begin in range(0, until.num_rows, PART):
@@ -208,7 +208,7 @@ class CheckpointReferences:
                 return
 
     def _found(self, look_up: Callable[..., pa.Table], sub_pool: str) -> list[Reference]:
-        """The references of the rows that a look-up in the file finds.  Raises Corrupt, Unavailable."""
+        """Returns the references of the rows that a look-up in the file finds.  Raises Corrupt, Unavailable."""
         return self.file.decoded(
             lambda: list(from_rows(look_up(branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool))
         )

@@ -122,7 +122,7 @@ class Snapshot:
         return [schema for _, schema in sorted(all_)]
 
     def sub_pools(self) -> list[str]:
-        """The names of the sub-pools that have references."""
+        """Returns the names of the sub-pools that have references."""
         return sorted({sub_pool for (sub_pool, _), s in self.shapes.items() if sub_pool and s.references})
 
     def add(self, reference: Reference) -> Snapshot:
@@ -264,7 +264,8 @@ class Snapshot:
         return self.shapes.insert(shape_key, shape.plus(reference, times))
 
     def _settled(self) -> Snapshot:
-        """The same content, with `added` and `dropped` merged into `folded` if they have grown too large."""
+        """Returns the same content, with `added` and `dropped` merged into `folded` if they have grown too
+        large."""
         if len(self.added) + len(self.dropped) <= max(self.min_changes, len(self.folded) // 8):
             return self
         folded = self.folded.changed(removed=self.dropped, added=self.added.values())

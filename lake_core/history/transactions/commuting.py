@@ -64,7 +64,7 @@ def commutes(state: PoolState, part: PendingPart, draft: Draft, rule: Rule) -> b
 
 
 def _tokens(draft: Draft) -> set[str]:
-    """The tokens that the draft uses, or promises to use."""
+    """Returns the tokens that the draft uses, or promises to use."""
     return {draft.token, *(a.token for a in draft.actions if isinstance(a, Prepare))}
 
 

@@ -52,7 +52,7 @@ def preparing(
 
 
 def _merge_of(draft: Draft, action: Prepare) -> Draft:
-    """The draft of the merge that a part promises."""
+    """Returns the draft of the merge that a part promises."""
     return Draft(action.settle_id, action.into, draft.read_version, draft.author, (), token=action.token)
 
 

@@ -89,7 +89,7 @@ def _look(lake: Lake, pool_name: str, *, now: float) -> _Looked:
 
 
 def _found(lake: Lake, pool_name: str) -> tuple[Pool | None, Journal[Any, Any], CheckpointPolicy]:
-    """The pool, None for the list of pools, with its journal and its policy.
+    """Returns the pool, None for the list of pools, with its journal and its policy.
 
     It looks up the name once: each look is a request, and a rename may give another pool the name.  Raises
     NotFound.
@@ -194,7 +194,8 @@ def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: f
 
 
 def _older(journal: Journal[Any, Any], age: float, *, now: float) -> int:
-    """The newest version that is older than `age` seconds at `now`, by the store's clock; 0 if none is."""
+    """Returns the newest version that is older than `age` seconds at `now`, by the store's clock; 0 if none
+    is."""
     return oldest_safe(journal, before=math.nextafter(now - age, -math.inf), now=now)
 
 

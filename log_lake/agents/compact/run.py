@@ -78,7 +78,7 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
 
 
 def _sub_pools(view: View, policy: CompactionPolicy) -> Iterator[str]:
-    """The sub-pools of a pool whose inlined references must be written out."""
+    """Yields the sub-pools of a pool whose inlined references must be written out."""
     for name in _with_inlined(view):
         references = view.of_sub_pool(name).references
         if policy.strategy == FULL or are_many(references, policy):
@@ -86,7 +86,7 @@ def _sub_pools(view: View, policy: CompactionPolicy) -> Iterator[str]:
 
 
 def _with_inlined(view: View) -> Sequence[str]:
-    """The sub-pools of a pool that may have inlined references."""
+    """Returns the sub-pools of a pool that may have inlined references."""
     return () if view.sub_pool or not view.snapshot.inlined else tuple(view.snapshot.sub_pools())
 
 

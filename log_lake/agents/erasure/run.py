@@ -280,7 +280,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
 
 
 def _named(asked: Request) -> NamedRecords | None:
-    """The records that the run names."""
+    """Returns the records that the run names."""
     return named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
 
 

@@ -91,7 +91,8 @@ def parked_files(pool: Pool, *, branch: str = MAIN) -> list[Parked]:
 
 
 def _read(store: Store, name: str) -> Parked | None:
-    """The note; None if it was released meanwhile, or cannot be read, which costs one more try of its file."""
+    """Returns the note; None if it was released meanwhile, or cannot be read, which costs one more try of its
+    file."""
     try:
         data = store.get(name)
         parked: Parked | None = None if data is None else decoded_json(data, Parked, name=name)

@@ -76,7 +76,7 @@ class IngestLag:
     age: float
 
     def __str__(self) -> str:
-        """The lag in words."""
+        """Returns the lag in words."""
         waits = counted(self.late, "file still waits", "files still wait")
         return (
             f"the agent lags: {waits}, the oldest for {human_duration(self.waited)}; ingest.batch_age is "

@@ -270,7 +270,7 @@ def _lags_left(all_work: Sequence[IngestWork], results: Sequence[IngestResult]) 
 
 
 def _left_alone(asked: Request, name: str, parked: Sequence[Parked], lag: IngestLag | None) -> PutOff:
-    """The files that the run leaves alone, and why."""
+    """Returns the files that the run leaves alone, and why."""
     why, titles = [], []
     if parked:
         why.append(f"{counted(len(parked), 'file is', 'files are')} parked (lake parked {name})")

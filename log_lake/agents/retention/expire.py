@@ -63,7 +63,7 @@ def plan(pool: Pool, *, branch: str = MAIN, ahead: float = 0.0) -> ExpirePlan:
 
 
 def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, ExpirePlan]:
-    """The revision, and what expires of it."""
+    """Returns the revision, and what expires of it."""
     policy = policy_of(pool.settings)
     target = pool.branch(branch)
     now, loaded_before = None, 0

@@ -224,7 +224,7 @@ def end_transactions(lake: Lake) -> RetentionResult:
 
 
 def _nothing(name: str) -> RetentionResult:
-    """The result of a run that found nothing there."""
+    """Returns the result of a run that found nothing there."""
     return RetentionResult(
         name,
         MAIN,

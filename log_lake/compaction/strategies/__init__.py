@@ -53,7 +53,7 @@ def check_name(name: str) -> str:
 
 
 def find_strategy(name: str) -> Strategy:
-    """The strategy of that name.  Raises InvalidInput."""
+    """Returns the strategy of that name.  Raises InvalidInput."""
     if check_name(name) in _registered:
         return _registered[name]
     return cast(Strategy, getattr(importlib.import_module(f"{__name__}.{name}"), name))

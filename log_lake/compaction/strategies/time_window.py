@@ -69,7 +69,7 @@ class Windowed:
 
 
 def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
-    """The references by window.  Raises InvalidInput if the leading key field is not a time."""
+    """Returns the references by window.  Raises InvalidInput if the leading key field is not a time."""
     closed: dict[float, list[Reference]] = {}
     within: dict[float, list[Reference]] = {}
     rest: list[Reference] = []

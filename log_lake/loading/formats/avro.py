@@ -34,7 +34,7 @@ UTF-8, and for numbers that are too large."""
 
 
 def read_avro(reading: Reading) -> Iterator[Block]:
-    """The file's records, in blocks; raises InvalidInput."""
+    """Yields the file's records, in blocks.  Raises InvalidInput."""
     import fastavro  # few files are Avro, and loading it takes time
 
     with open_unpacked(reading) as file:
@@ -149,7 +149,7 @@ class _Rows:
         )
 
     def _united(self, parts: list[_Part]) -> TypedRecords:
-        """All records, in the order of the file."""
+        """Returns all records, in the order of the file."""
         typed = [with_declared(self._calendar.rebased(part.table), self._reading) for part in parts]
         if len(typed) <= 1:
             return typed[0] if typed else TypedRecords(pa.table({}))

@@ -240,7 +240,7 @@ class Types:
 
 
 def _full_name(schema: Any, space: str) -> tuple[str, str]:
-    """The full name of a named type, and the namespace inside of it."""
+    """Returns the full name of a named type, and the namespace inside of it."""
     name, space = schema["name"], schema.get("namespace", space)
     full = name if "." in name or not space else f"{space}.{name}"
     return full, full.rpartition(".")[0]

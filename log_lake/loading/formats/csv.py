@@ -33,7 +33,7 @@ _NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
 
 
 def read_csv(reading: Reading) -> Iterator[Block]:
-    """The file's records, in blocks; raises InvalidInput."""
+    """Yields the file's records, in blocks.  Raises InvalidInput."""
     columns: dict[str, _Column] = {}
     with Kept(reading) as kept:
         for text in text_blocks(reading):

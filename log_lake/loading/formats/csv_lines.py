@@ -171,7 +171,7 @@ def whole_records(
 
 
 def _without_comments(data: bytes, first: int, dialect: Dialect) -> bytes:
-    """The text with empty lines instead of comments, so that lines keep their numbers."""
+    """Returns the text with empty lines instead of comments, so that lines keep their numbers."""
     comment = dialect.comment.encode()
     if not comment or comment not in data:
         return data

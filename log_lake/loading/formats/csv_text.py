@@ -146,7 +146,7 @@ def same_bodies(reading: Reading, marks: Sequence[int]) -> Generator[Body]:
 
 
 def text_blocks(reading: Reading) -> Iterator[CsvText]:
-    """The file's records as tables of strings."""
+    """Yields the file's records as tables of strings."""
     for body in bodies(reading):
         yield _text(body, reading, {})
 

@@ -101,7 +101,7 @@ def _iso_date(moment: dt.datetime) -> str:
 
 
 def _iso_time(moment: dt.datetime) -> str:
-    """The moment as ISO 8601, in UTC if the text has a zone."""
+    """Returns the moment as ISO 8601, in UTC if the text has a zone."""
     return (moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment).isoformat(
         sep=" "
     ) + ("+00:00" if moment.tzinfo else "")

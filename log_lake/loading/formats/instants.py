@@ -76,7 +76,7 @@ class Instants:
 
 
 def _integers(array: pa.Array) -> Ints:
-    """The integers of an array, 0 for nulls."""
+    """Returns the integers of an array, 0 for nulls."""
     return np.asarray(array.cast(pa.int64()).fill_null(0))
 
 

@@ -112,7 +112,7 @@ _DAY = 86_400
 
 
 def _times(stored: pa.FixedSizeBinaryArray) -> Instants:
-    """The times of an array of INT96 in bytes."""
+    """Returns the times of an array of INT96 in bytes."""
     valid = np.asarray(stored.is_valid())
     values = np.zeros(len(stored), _STORED)
     if data := stored.buffers()[1]:

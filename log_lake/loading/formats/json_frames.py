@@ -26,7 +26,7 @@ from log_lake.loading.opening import line_blocks, pieces
 
 
 def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Iterator[Frame]:
-    """The file's records; raises InvalidInput if an array or a document is not closed."""
+    """Yields the file's records.  Raises InvalidInput if an array or a document is not closed."""
     if reading.records:
         yield from list_frames(file, reading)
         return

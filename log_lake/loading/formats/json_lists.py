@@ -33,7 +33,7 @@ _MOST_TOLD = 100
 
 
 def list_frames(file: BinaryIO, reading: Reading, *, longest: int = LONGEST_DOCUMENT) -> Iterator[Frame]:
-    """The records of the lists.
+    """Yields the records of the lists.
 
     Raises InvalidInput for a document that does not have the list once, or has a record or a text of more than
     `longest` bytes.
@@ -273,7 +273,7 @@ _KINDS = {
 
 
 def _kind(token: bytes) -> str:
-    """The kind of value that begins with the token."""
+    """Returns the kind of value that begins with the token."""
     if re.fullmatch(rb"-?[0-9][0-9.eE+-]*", token):
         return "a number"
     return _KINDS.get(token[:1], f"{token[:40].decode(errors='replace')!r}")

@@ -33,7 +33,7 @@ _SPARK_TYPE = b"spark.sql.catalyst.type"
 
 
 def read_orc(reading: Reading) -> Iterator[Block]:
-    """The file's records, in blocks; raises InvalidInput."""
+    """Yields the file's records, in blocks.  Raises InvalidInput."""
     from pyarrow import orc  # few files are ORC, and loading it takes time
 
     with open_seekable(reading) as opened:

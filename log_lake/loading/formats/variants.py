@@ -153,7 +153,7 @@ def _value(plain: bytes | None, typed: Any, reader: Any) -> Any:
 
 
 def _typed(array: pa.Array, readers: list[Any]) -> list[Any]:
-    """The shredded values of an array; _MISSING where it is null."""
+    """Returns the shredded values of an array; _MISSING where it is null."""
     kind = array.type
     if pa.types.is_struct(kind):
         columns = {name: _values(member, readers) for name, member in _members(array).items()}
@@ -183,7 +183,7 @@ def _list(elements: list[Any]) -> Any:
 
 
 def _scalars(array: pa.Array) -> list[Any]:
-    """The values of an array that is not nested, None for null."""
+    """Returns the values of an array that is not nested, None for null."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_fixed_size_binary(

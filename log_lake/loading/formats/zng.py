@@ -98,7 +98,7 @@ def _naming() -> Iterator[None]:
 
 
 def read_zng(reading: Reading, format: str) -> Iterator[Block]:
-    """The file's records, in blocks; raises InvalidInput."""
+    """Yields the file's records, in blocks.  Raises InvalidInput."""
     blocks = _Blocks(reading)
     rejected: list[Rejected] = []
     first = 1

@@ -145,7 +145,7 @@ def _recurs(sample: pa.ChunkedArray) -> bool:
 
 
 def _leaves(column: pa.Field, prefix: str = "") -> list[str]:
-    """The Parquet paths of the plain columns inside of a nested one."""
+    """Returns the Parquet paths of the plain columns inside of a nested one."""
     path = f"{prefix}{column.name}"
     if pa.types.is_struct(column.type):
         return [leaf for member in column.type for leaf in _leaves(member, f"{path}.")]

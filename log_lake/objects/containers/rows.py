@@ -100,7 +100,7 @@ def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
 
 
 def _projected(batch: Batch, names: set[str]) -> Batch:
-    """The values of the types that occur, with only the fields of these names."""
+    """Returns the values of the types that occur, with only the fields of these names."""
     present = np.unique(batch.kinds)
     types: list[Type] = []
     columns: list[Column] = []

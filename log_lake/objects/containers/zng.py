@@ -85,7 +85,7 @@ class ZngSink(TypedSink):
 
 
 def _header(size: int) -> bytes:
-    """The beginning of an application message."""
+    """Returns the beginning of an application message."""
     if size > MAX_VALUE_BYTES:
         raise CannotHold(f"a message of {size:,} bytes; ZNG holds at most {MAX_VALUE_BYTES:,}")
     return bytes([APPLICATION, 0]) + uvarint(size)

@@ -122,8 +122,8 @@ def _is(name: str, value: pa.Scalar) -> Any:
 
 
 def _differs(bound: Comparison, key: PoolKey, *, later: bool) -> Any:
-    """The expression for records whose first key fields come after the bound's values, or before; null comes
-    before everything."""
+    """Returns the expression for records whose first key fields come after the bound's values, or before; null
+    comes before everything."""
     ways = []
     for number, (field, value) in enumerate(zip(key.fields, bound.values, strict=False)):
         at = column(field.name)

@@ -46,7 +46,7 @@ class Values:
         return self._unread + (0 if self._left is None else len(self._left))
 
     def take(self, count: int) -> Slices:
-        """The next `count` values.  Raises Corrupt if there are fewer."""
+        """Returns the next `count` values.  Raises Corrupt if there are fewer."""
         if count > self.most:
             what = f"a column ends after at most {self.most:,} more values, where {count:,} are needed"
             raise corrupt(self._source.name, self._at, what)
@@ -159,13 +159,13 @@ class ColumnReader:
     """Gives the values of a column in order."""
 
     def take(self, count: int) -> Column:
-        """The next `count` values.  Raises Corrupt if there are fewer, or if bytes are not valid for the
+        """Returns the next `count` values.  Raises Corrupt if there are fewer, or if bytes are not valid for the
         type."""
         raise NotImplementedError
 
 
 def column_reader(kind: Type, column_map: ColumnMap, source: SegmentSource) -> ColumnReader:
-    """A reader for a column of the type."""
+    """Returns a reader for a column of the type."""
     match kind := plain(kind):
         case Record():
             assert isinstance(column_map, RecordMap)

@@ -71,7 +71,7 @@ def checked_thresholds(skew_bytes: int, segment_bytes: int) -> None:
 
 
 def trailer_bytes(trailer: Trailer) -> bytes:
-    """The trailer as the end of a file."""
+    """Returns the trailer as the end of a file."""
     names = ("magic", "version", "skew_thresh", "segment_thresh", "sections")
     kind = Record(names, (STRING, INT32, INT32, INT32, Array(INT64)))
     typedefs = bytearray()
@@ -89,7 +89,8 @@ def has_trailer(tail: bytes) -> bool:
 
 
 def find_trailer(tail: bytes, *, size: int, name: str) -> tuple[Trailer, int]:
-    """The trailer among the last bytes of a file, and where it begins.  Raises Corrupt if there is none."""
+    """Returns the trailer among the last bytes of a file, and where it begins.  Raises Corrupt if there is
+    none."""
     first = size - len(tail)
     at = tail.rfind(_BEGIN)
     while at >= 0:  # ends: the place moves towards the begin

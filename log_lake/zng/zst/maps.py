@@ -81,7 +81,7 @@ def segments_of(column_map: ColumnMap) -> Iterator[Segment]:
 
 
 def encoded_segments(segments: Segments) -> bytes:
-    """The tagged value of segments."""
+    """Returns the tagged value of segments."""
     pairs = (
         container(primitive(signed(segment.offset)) + primitive(signed(segment.length)))
         for segment in segments
@@ -128,7 +128,7 @@ def _encoded_field(kind: Type, field: FieldMap) -> tuple[Type, bytes]:
 
 
 def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
-    """The segments in a value; `cursor` is for the error."""
+    """Returns the segments in a value; `cursor` is for the error."""
     inner = plain(kind.children[0]) if isinstance(kind, Array) else None
     if not isinstance(inner, Record) or inner.names != ("offset", "length") or body is None:
         raise cursor.corrupt(f"segments of type <{type_text(kind)}> instead of <{type_text(SEGMENTS_TYPE)}>")
@@ -146,8 +146,8 @@ def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
 
 
 def read_map(kind: Type, map_type: Type, body: bytes | None, cursor: Cursor) -> ColumnMap:
-    """The map of a column of type `kind`, from a value of type `map_type`.  Raises Corrupt if it is not such
-    a map."""
+    """Returns the map of a column of type `kind`, from a value of type `map_type`.  Raises Corrupt if it is not
+    such a map."""
     match kind := plain(kind):
         case Record():
             fields = _values(map_type, body, cursor)

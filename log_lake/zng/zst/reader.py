@@ -82,10 +82,10 @@ class ZstFile:
     def batches(
         self, *, fields: Sequence[str | Path] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        """The values from position `start` to before `stop`, with only the wanted fields.
+        """Yields the values from position `start` to before `stop`, with only the wanted fields.
 
-        A field is named by its path as text (`id.orig_h`), or by the names in the path.  Raises Corrupt with the
-        offset of the damage.
+        A field is named by its path as text (`id.orig_h`), or by the names in the path.  Raises Corrupt with
+        the offset of the damage.
         """
         chosen = [
             projected(kind, record_map, fields)

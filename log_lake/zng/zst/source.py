@@ -35,7 +35,7 @@ class SegmentSource:
         self._waiting: dict[Segment, bytes] = {}
 
     def read(self, segment: Segment) -> bytes:
-        """The bytes of a segment.  Raises Corrupt if the file ends before it does."""
+        """Returns the bytes of a segment.  Raises Corrupt if the file ends before it does."""
         if segment not in self._waiting:
             self._request(self._neighbours(segment))
         return self._waiting.pop(segment)

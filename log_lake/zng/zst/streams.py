@@ -148,12 +148,12 @@ class ColumnWriter:
         raise NotImplementedError
 
     def emptied(self) -> int:
-        """The number of null arrays that became empty in the file."""
+        """Returns the number of null arrays that became empty in the file."""
         return 0
 
 
 def column_writer(kind: Type, segment_bytes: int) -> ColumnWriter:
-    """A writer for a column of the type."""
+    """Returns a writer for a column of the type."""
     match kind := plain(kind):
         case Record():
             return RecordWriter(kind, segment_bytes)
@@ -206,7 +206,7 @@ class _FieldWriter:
                 self._presence.stream.flush(output)
 
     def emptied(self) -> int:
-        """The number of null arrays of the field's column that became empty."""
+        """Returns the number of null arrays of the field's column that became empty."""
         return self._column.emptied()
 
     def map(self) -> FieldMap:
