@@ -135,7 +135,7 @@ class Here:
 
 @runtime_checkable
 class Exchanging(Protocol):
-    """Workers that give each other pieces of what they read."""
+    """Workers that give each other pieces of what they read, for work in two steps (`Shuffle`)."""
 
     def exchange(
         self,

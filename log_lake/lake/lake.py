@@ -65,7 +65,7 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The content of `lake.json`.  `upgraded`: programs of an older version may still have the lake open."""
+    """What `lake.json` says.  `upgraded`: programs of an older version may still have the lake open."""
 
     magic: str
     version: int
@@ -382,7 +382,7 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Notes in a folder that is not in the list of pools that it is not needed.  Nothing is deleted.
+        """Writes a note into a folder that the list of pools does not have: it is not needed.  Nothing is deleted.
 
         Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
         """

@@ -19,8 +19,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """The limit of a file's content: `most` times the file's bytes (`expansion.max`).  A file may always have
-    `free` bytes of content.
+    """How much content a file may have: `most` times the file's bytes (`expansion.max`), and `free` bytes in any
+    case.
 
     `size`: the bytes of the file, known once it is open.
     """

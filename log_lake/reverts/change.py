@@ -63,7 +63,7 @@ class Change:
 
     @property
     def is_maintenance(self) -> bool:
-        """Whether the transaction only exchanges references, so that no reader sees a difference."""
+        """Whether the transaction only exchanges references, such as a compaction or an expiry."""
         return is_maintenance(self.transaction)
 
 

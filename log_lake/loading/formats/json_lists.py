@@ -51,7 +51,7 @@ class _Documents:
         self._look()
 
     def frames(self) -> FrameCutter:
-        """Yields the records of all documents."""
+        """Yields the records of all documents in the file, a frame at a time."""
         token = yield from self._token()
         while token:  # bounded by the file
             if token == b"[":
