@@ -14,6 +14,7 @@ import pytest
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from log_lake.agents.jobs import list_jobs
 from log_lake.agents.roster import AGENTS
+from log_lake.derived.create import derive
 from log_lake.lake import Lake
 from spark_apps.command import main
 
@@ -74,6 +75,7 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     assert ran("ingest", "b")["records"] == 1
     assert ran("ingest")["records"] == 10
     assert ran("ingest")["batches"] == 0
+    derive(lake, "d", source="a", query="SELECT ts, count(*) AS n FROM a GROUP BY ts")
     assert ran("compact", "a", "--strategy", "full", "--limit", "1")["pools"] == 1
     assert ran("split", "a")["added"] == 1
     assert ran("retention", "a")["deletes"] == 1
@@ -86,6 +88,7 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     day = ("--begin", "2999-01-01", "--end", "2999-01-02T00:00:00Z")
     assert (ran("intervals", "a", *day)["records"], records(lake, "a")) == (0, 0)
     assert ran("intervals", "b", "--files", str(tmp_path / "b" / "0.ndjson"))["records"] == 1
+    assert (ran("derive")["pools"], records(lake, "d")) == (1, 0)
     assert {job.agent for job in list_jobs(lake)} == set(AGENTS)
     assert {job.state for job in list_jobs(lake)} == {"done"}
 
