@@ -10,7 +10,8 @@ its lake in the same way.
 
 An interval's partitions are its days, or its hours if it does not begin and end at midnight, in the zone of the
 DAG's schedule.  A key is the time there at which the partition begins, as Airflow's partition mappers read it:
-`2026-01-31T00:00:00`.  An interval of whole days of UTC, as `{{ ds }}` gives them, has those days.
+`2026-01-31T00:00:00`.  `{{ ds }}` gives midnights in UTC.  If these are not midnights in the zone of the schedule,
+the partitions are the days of UTC.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The effects of a task on pools, in one form for all tasks; lineage and links use them.  Pure.
+"""The effects of tasks on pools, in one form for all tasks; lineage and links use them.  Pure.
 
+An effect is what a task plans to do to a pool, or what it did: which branch it reads or writes, and how much.
 Operators and the agents' tasks maintain `effects` while they run: first the planned ones, then the finished
 ones.  So even a task that fails shows what it did before.  `lineage` reports them to OpenLineage, `links` lead
 to the web view.
@@ -61,7 +62,8 @@ def is_pool(name: str) -> bool:
 
 
 def planned_work(all_work: Iterable[Work], *, agent: str) -> list[Effect]:
-    """Returns the planned effects of an agent's pieces of work, for those that belong to a pool."""
+    """Returns what pieces of an agent's work will do to their pools: one planned effect for each piece that belongs
+    to a pool."""
     return [_planned(one, agent=agent) for one in all_work if is_pool(one.pool)]
 
 
@@ -79,8 +81,8 @@ def _planned(work: Work, *, agent: str) -> Effect:
 
 
 def done_work(work: Work, result: Result, *, agent: str) -> list[Effect]:
-    """Returns the effects of a piece of an agent's work, from its result; empty if the work belongs to no
-    pool."""
+    """Returns what a piece of an agent's work did to its pool, from its result: one effect, or none if the work
+    belongs to no pool."""
     written = result.wrote
     return [
         done(
@@ -115,7 +117,7 @@ def done(
 
 
 def only_target(effects: Iterable[Effect]) -> Effect | None:
-    """Returns the newest effect of a task that works on one pool and branch; None if it has effects on several or
+    """Returns the newest effect of a task that works on one pool and branch; None if it works on several or
     none."""
     last = {(one.lake, one.pool, one.branch): one for one in effects if one.pool}
     return next(iter(last.values())) if len(last) == 1 else None

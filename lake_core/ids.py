@@ -100,14 +100,14 @@ _HOME = "@"
 
 
 def in_home(object_id: str, pool_id: str) -> str:
-    """Returns the name by which a clone refers to an object of the pool.  A name that already has a home is
-    returned as it is."""
+    """Returns the name by which a clone refers to an object whose home, the pool in whose folder it lies, is this
+    pool.  A name that already has a home is returned as it is."""
     return object_id if _HOME in object_id else f"{object_id}{_HOME}{pool_id}"
 
 
 def home_of(object_id: str) -> str:
-    """Returns the id of the other pool in whose folder the object lies; "" if it lies in the folder of the own
-    pool."""
+    """Returns the home of the object: the id of the other pool in whose folder it lies; "" if it lies in the
+    folder of the own pool."""
     return object_id.partition(_HOME)[2]
 
 

@@ -191,7 +191,7 @@ def is_object(text: str) -> bool:
 
 
 def data_object(pool_id: str, object_id: str) -> str:
-    """Returns the stored name of an object to which a pool refers: in its own folder, or that of its home."""
+    """Returns an object's stored name: in the folder of its home (`ids.home_of`) or, without one, the pool's."""
     id = without_home(object_id)
     return f"{_part(home_of(object_id) or pool_id)}/data/{_part(id)}" + ("" if "." in id else f".{PARQUET}")
 

@@ -21,11 +21,12 @@
     prepared     ""       another pool     value: the greatest version of its pending entries that is settled here
     home         ""       a pool           none; of a clone: its objects may lie in the folder of that pool
     inlined      ""       ""               value: the bytes of all inlined objects; only if there ever were any
-    reference    yes      the low bound    a column each; value: the fields' statistics, lifts, and bytes if inlined
+    reference    yes      the low bound    one for each property of the reference (`checkpoints.layout.ROW`); value:
+                                           the fields' statistics, lifts, and bytes if inlined
 
-Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
-reads branches, schemas and recent ids.  Tokens, source files, the list of the removed (`below`) and references
-(`snapshot`) are looked up when needed (decision 11).
+Writing merges the previous checkpoint with what later entries changed, row group by row group.  Opening a
+checkpoint reads neither tokens, source files and removed objects (module `below`) nor references (package
+`snapshot`).  Their rows are looked up when needed (decision 11).
 
 Writing leaves out tokens older than `token_keep` seconds; that is how they are forgotten.  A token's age does not
 rest on its writer's clock alone: it is no older than the transactions before it in the history

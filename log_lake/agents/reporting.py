@@ -26,7 +26,7 @@ def missing(all_work: Sequence[Work], results: Sequence[Result], *, by: str = "p
 
     `by`: the name of a field that work and results both have.  A result belongs to the work with the same value
     in that field.  If the value is empty, the result belongs to the work of the same pool.  For packed work the
-    pool alone is not enough, because a result may belong to the work of another `find`.
+    pool alone is not enough: a result may come from work in the same pool that another run of `find` found.
     """
     finished = {getattr(result, by) or result.pool for result in results}
     failed = Counter(

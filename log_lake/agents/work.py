@@ -19,7 +19,7 @@ from log_lake.loading.source_files import SourceFile
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of work: the lake as the run names it, a pool, a branch, and a title for people.
+    """A piece of work: the lake as the run names it, a pool, a branch, and a title: one line for people.
 
     `piece` identifies it among all work, also among the work of other runs of `find`; `task` is the number of
     its mapped task.  Both are empty until the work is packed.

@@ -1,4 +1,6 @@
-"""Derived pools: pools that hold the answer of a query over another pool, kept as that pool changes.
+"""Derived pools: pools that hold the answer of a query over another pool, their source.
+
+To *keep* a derived pool, or its query, is to bring the pool up to date when the source has changed.
 
     settings     the definition, which lies in the settings of the derived pool
     definition   a query that can be kept: its groups, its columns; or the clause for which it is refused (pure)

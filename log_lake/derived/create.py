@@ -41,10 +41,12 @@ def derive(
     settings: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> Derived:
-    """Makes the pool `name`, which holds the answer of a query over the pool `source`, and is kept as that changes.
+    """Makes the pool `name`, which holds the answer of a query over the pool `source`.  Later steps (`step.keep`)
+    bring it up to date with the source.
 
-    `key`: columns of the query; if empty, those of GROUP BY, otherwise those with the key of the source.  Raises
-    AlreadyExists, NotFound, InvalidInput (a query that cannot be kept), and what loads raise.
+    `key`: columns of the query.  If it is empty, the key is the columns of GROUP BY or, in a query without GROUP
+    BY, the columns with the key of the source.  Raises AlreadyExists, NotFound, InvalidInput (for a query that no
+    step could bring up to date), and what loads raise.
     """
     require_text(query, "query", example="'SELECT day, count(*) AS n FROM logs GROUP BY day'")
     if name in lake.catalog.load().state.names:

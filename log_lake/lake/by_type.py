@@ -102,8 +102,10 @@ class RecordsByType:
     """All fields of the pool's records, from which the JSON is made."""
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """Returns the plan of a scan: for all fields if the JSON is wanted, otherwise for the wanted fields of the
-        key."""
+        """Returns the plan of a scan for the columns.
+
+        If they include the record as JSON, the scan reads all fields, from which the JSON is made.  Otherwise it
+        reads only those fields of the key that are among the columns."""
         names = self.schema.names
         fields = self.fields if names[-1] in columns else [name for name in columns if name in names[:-2]]
         return view.plan(columns=list(fields), keep=(TYPE,) if names[-2] in columns else (), **options)

@@ -320,8 +320,8 @@ def commit_load(
 ) -> LoadResult:
     """Commits the objects of a load, as `Branch.commit` says.
 
-    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  Then `replaced`
-    hides records as a delete does, and never hides records of loads that commit later.
+    With `is_exact`, `replaced` hides records as a delete does, and never records of loads that commit later.
+    Also with `is_exact`, raises PlanAgain if anything was committed to the branch since the load began.
     """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0

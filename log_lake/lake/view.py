@@ -1,6 +1,6 @@
 """Reads a pool at a revision: `pool.at("main")`, `pool.at("17")`.
 
-A view is a revision and a store.  The command, SQL, and PySpark read through it.
+A view is a revision of a pool and the store of its objects.  The command, SQL, and PySpark read through it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The metadata in a data object's footer: enough to rebuild a pool's references from the files alone.
 
 One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  `sample` has evenly
-spaced keys with their ranks: in a sorted file that is an exact quantile sketch.  `groups` has the first keys of
-the row groups, so that a reader of a key range skips the others.  `blocks` has the checksums of the bytes
-before `data_end` (`checksums`).  `stored_as` has the fields whose columns have other names in the file
-(`stored_names`).
+spaced keys with their ranks, the numbers of their records from 0: in a sorted file that is an exact quantile
+sketch.  `groups` has the first keys of the row groups, so that a reader of a key range skips the others.  `blocks`
+has the checksums of the bytes before `data_end` (`checksums`).  `stored_as` has the fields whose columns have other
+names in the file (`stored_names`).
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ class DataObject:
         return self._container.weigh(self.groups(key_range), columns)
 
     def rows(self, key_range: KeyRange) -> int:
-        """Returns how many records the groups that the range touches have, an upper bound for the range."""
+        """Returns the number of records in the groups that the range touches: at least as many as in the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:

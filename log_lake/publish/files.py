@@ -106,7 +106,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Describing:
-    """Describes the objects of a view for the table at a place."""
+    """Describes the data objects of `view` as files of the published table in the folder `place`."""
 
     view: View
     place: Place

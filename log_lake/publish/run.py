@@ -152,7 +152,7 @@ def _found(place: Place) -> tuple[PublishedElsewhere | None, Published | None]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The table of a view: its columns, and the rule of each object."""
+    """The table that will show a view of the pool: its columns, and the rule of each object."""
 
     columns: pa.Schema
     names: KeyNames

@@ -43,8 +43,11 @@ class WeightedSample:
     def of_ranks(
         cls, sample: Sequence[tuple[int, bytes]], *, high: bytes, records: int, weight: float
     ) -> WeightedSample:
-        """Makes the sample of a run of `records` records; `sample` has some keys with their ranks, from 0,
-        including the first key."""
+        """Makes the sample of a run from some of its keys, each with its rank: the number of its record in the
+        run, from 0.
+
+        The first key must be among them.  `high`: the end of the run's range.  `records`, `weight`: the number of
+        records of the run, and the weight of all of them."""
         ranks = [*(rank for rank, _ in sample), records]
         each = weight / records
         return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))

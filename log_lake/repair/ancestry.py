@@ -7,12 +7,12 @@ ordinal of the object that it came from:
 
 - If two compactions hold a record of the same sequence, ordinal and key, it is the same record.  If one holds all
   records of the other, the other was merged into it.  If it holds some of them, one of the two was never committed.
-- A load was merged if the compaction has all records of one sequence and ordinal, and these are the load's.  Each
-  sequence and ordinal stands for one object.  If deletes or newer records removed some of these records, a load
-  with these records and more is taken, unless another load has exactly these.
+- Each sequence and ordinal stands for one object.  A load was merged if the compaction's records of one sequence
+  and ordinal are exactly the records of the load.  Deletes or newer records may have removed some of them.  So if
+  no load has exactly these records, a load that has these and more counts as merged.
 
-Loads that the compaction is known to have merged are matched first.  Equal loads cannot be told apart: if one
-of them was merged and its object is gone, another one that counts may be taken for it.
+Loads that the compaction is known to have merged are matched first.  Equal loads cannot be told apart.  If one of
+them was merged and its object is gone, another one, whose records should still count, may be taken for it.
 
 Records are compared by the fields that have the same type in both.
 """

@@ -67,7 +67,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def located(self) -> Located:
-        """The name, size and bytes of the object, from which it is opened."""
+        """What is needed to open the object: its name and, if it is inlined, its bytes."""
         return Located(self.object, data=self.data)
 
     @property

@@ -106,9 +106,10 @@ def make_indexes(
     progress: Callable[[int], None] = lambda count: None,
     most: int | None = None,
 ) -> tuple[int, int]:
-    """Makes the indexes that are missing, of at most `most` objects; returns how many objects got some, and bytes.
+    """Makes the missing indexes of at most `most` data objects.  Returns how many data objects got an index, and
+    how many bytes the new indexes have.
 
-    `damaged`: replaces those that are damaged too.  Raises Corrupt, Unavailable; what was made stays.
+    `damaged`: also replaces damaged indexes.  Raises Corrupt, Unavailable; indexes that were made stay.
     """
     loaded = pool.history.load_open()
     with pool.read_lease(loaded.version, why="index"):
@@ -124,7 +125,7 @@ def make_indexes(
 
 
 def make_index(config: PoolConfig, worker: Worker, task: IndexTask) -> int:
-    """Makes the indexes of one data object; returns their bytes, 0 if the object is gone.
+    """Makes the indexes of one data object.  Returns how many bytes they have, 0 if the object is gone.
 
     Raises Corrupt if the object is damaged, Unavailable.
     """

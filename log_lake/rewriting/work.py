@@ -185,8 +185,9 @@ def write_whole(worker: Worker, work: Rewriting) -> RewrittenPiece:
 def write(work: Rewriting, workers: Workers, store: Store) -> list[RewrittenPiece]:
     """Writes all pieces.
 
-    This process compares the numbers of records, in the footers of `store` if it must.  Raises what `write_piece`
-    raises.
+    Then this process compares the number of records in the new objects with that in the inputs, as their
+    references say it.  If the numbers do not fit, it reads the footers of the inputs from `store` (`counting`).
+    Raises what `write_piece` raises.
     """
     with timed(store, "rewriting.write"):
         pieces = workers.map(partial(write_piece, work), range(len(work.pieces)))

@@ -13,14 +13,19 @@ removed objects; the vacuum deletes them from there, so there is one place that 
 4. `discard`: the orphans go onto the list of removed objects, and the next scan begins at `upto`.
 
 An object that a lost part of the journal may have committed is not an orphan (`presence.extent`).  So a scan
-stays below an object that is newer than the newest write to a branch, until a later write shows that the
-journal goes on; and below one that is older than the first entry, until that is purged.  A scan raises Corrupt
-if there are objects and no journal, or if HEAD names a version that is gone.  It writes no first entry: that
-would hide that a journal is lost.
+stays below two kinds of unknown objects:
 
-A kill between 2 and 4 leaves the names to the next scan.  Before a lake kept the list of removed objects
-(`Removed.known_from`), it did not note which objects were removed.  So an unknown object of that time may be a
-removed one: it waits for the grace time as a removed object does.
+- An object that is newer than the newest write to a branch: the end of the journal may be lost.  The scan waits
+  until a later write shows that the journal goes on.
+- An object that is older than the first entry: an earlier journal may be lost.  The scan waits until that entry is
+  purged.
+
+A scan raises Corrupt if there are objects and no journal, or if HEAD names a version that is gone.  In an empty
+journal a scan commits nothing: its entry would be the first one, and hide that a journal is lost.
+
+A kill between 2 and 4 leaves the names to the next scan.  Older programs did not list removed objects
+(`Removed.known_from`: the id from which on this pool lists them).  So an unknown object with a smaller id may be a
+removed one.  It waits for the grace time, as removed objects do.
 """
 
 from __future__ import annotations

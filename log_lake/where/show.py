@@ -1,4 +1,8 @@
-"""A condition as text: `parse(show(c)) == c`, except for the readings, which `check` finds again."""
+"""A condition as text: `parse(show(c)) == c`, except for the readings.
+
+The readings are the value of a comparison as values of other classes (`records.conditions`).  The text does not
+have them; `check` computes them again.
+"""
 
 from __future__ import annotations
 

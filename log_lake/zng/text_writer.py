@@ -1,4 +1,7 @@
-"""Writes values as readable text, one per line: the form of `text`, with the calls of `writer.ZngWriter`."""
+"""Writes values as readable text, one per line, in the form that the module `text` defines.
+
+`TextWriter` has the same methods as `writer.ZngWriter`.
+"""
 
 from __future__ import annotations
 

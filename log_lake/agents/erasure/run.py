@@ -124,7 +124,8 @@ class ErasureWork(Work, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The question to a person, with one line for each erasure."""
+        """What a person is asked before the work is done, one line for each erasure.  For a pool that could not be
+        read, it is one line that says so (`Work.title`)."""
         return self.says or (self.title,)
 
     @property

@@ -248,7 +248,8 @@ class RetentionWork(Work, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The lines of the plan; for a pool that could not be read, its title."""
+        """What a person is asked before the work is done: the lines of the plan.  For a pool that could not be
+        read, it is one line that says so (`Work.title`)."""
         return self.says or (self.title,)
 
 
