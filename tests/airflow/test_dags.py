@@ -148,7 +148,7 @@ def test_upkeep_runs_in_the_pool_of_airflow_that_is_named(tmp_path: Path) -> Non
     assert dags["lake_checkpoint"]["order"]["run"][2:] == ["upkeep", 3]
     pools = {name: {order[2] for order in dag["order"].values()} for name, dag in dags.items()}
     in_default = {name for name, used in pools.items() if used == {"default_pool"}}
-    assert in_default == {"lake_apply", "lake_ingest", "lake_intervals"}
+    assert in_default == {"lake_apply", "lake_derive", "lake_ingest", "lake_intervals"}
 
 
 @pytest.fixture(scope="module")
