@@ -15,7 +15,6 @@ import msgspec
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import is_own
-from lake_core.records import AddObject, Consume
 from lake_core.store import address_of
 from log_lake.iceberg_catalog.callers import Caller
 from log_lake.lake import Lake
@@ -71,12 +70,8 @@ TRANSACTIONS = 1_000
 checked."""
 
 
-def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, loads: bool) -> None:
-    """Raises Problem if another caller used the token first.
-
-    `loads`: the request is a load.  Then it also raises Problem if the token stands for a transaction that was
-    no load (decision 442).
-    """
+def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str) -> None:
+    """Raises Problem if another caller used the token first (decision 442)."""
     if not result.repeated or result.version is None:
         return
     for version, first in itertools.islice(pool.log(), TRANSACTIONS):
@@ -89,9 +84,6 @@ def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, l
             raise Problem(
                 409, f"{whose}, which another caller committed; nothing was done; use a token of your own"
             )
-        brought = any(isinstance(action, AddObject | Consume) for action in first.actions)
-        if loads and not brought and first.actions:
-            raise Problem(409, f"{whose}, which was no load; nothing was loaded; use another token")
         return
 
 
@@ -107,7 +99,7 @@ def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
         message=load.message,
         paths={BODY: path},
     )
-    check_own(pool, done, token=load.token, loads=True)
+    check_own(pool, done, token=load.token)
     return done
 
 
@@ -125,7 +117,7 @@ def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) 
         token=load.token,
         message=load.message,
     )
-    check_own(pool, done, token=load.token, loads=True)
+    check_own(pool, done, token=load.token)
     return done
 
 
@@ -170,7 +162,7 @@ def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits, seco
             stop=stop,
         )
     if done.repeated:
-        check_own(lake.pool(done.pool), done, token=asked.token, loads=False)
+        check_own(lake.pool(done.pool), done, token=asked.token)
     return done
 
 
