@@ -231,10 +231,10 @@ class History:
         assert policy is not None
         version = version_of_source(pool.at().state, policy)
         source = "d0" if pool.name == "chain" else "p"
-        loaded = self.lake.pool(source).history.load_version(version)
-        if version in {one.tip for one in loaded.state.branches.values()}:  # it may mean another branch
-            version = loaded.state.branches["main"].tip
         try:
+            loaded = self.lake.pool(source).history.load_version(version)
+            if version in {one.tip for one in loaded.state.branches.values()}:  # it may mean another branch
+                version = loaded.state.branches["main"].tip
             view = self.lake.pool(source).at(str(version))
         except NotFound:  # purged: SQL cannot name the records of main
             return None
