@@ -16,8 +16,8 @@
 An Airflow of your own, with `log-lake[airflow]` installed, gets the agents as DAGs by one file in its DAGs
 folder:
 
-    from airflow_lake.dags import apply, checkpoint, compact, erasure, ingest, intervals, retention
-    from airflow_lake.dags import split, tombstones
+    from airflow_lake.dags import apply, checkpoint, compact, derive, erasure, ingest, intervals
+    from airflow_lake.dags import retention, split, tombstones
 
 The agents are also groups for a DAG of your own (`airflow_lake.groups`).  The DAG files are kept in `dags/` of
 the repository, which is the DAGs folder of `make up`.  The wheel puts them below this package
