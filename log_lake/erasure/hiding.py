@@ -8,17 +8,18 @@ more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from lake_core.errors import Conflict, NotFound
-from lake_core.history import Draft, Reference
+from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.naming import MAIN
 from lake_core.records import Action, AddTombstone, RemoveTombstone
 from lake_core.records.transactions import sequence
 from log_lake.erasure.noting import METADATA
+from log_lake.erasure.receipt import Held
 from log_lake.erasure.search import Search
 from log_lake.erasure.target import Target
 from log_lake.lake.counting import METADATA as REMOVED
@@ -96,14 +97,17 @@ class OwnTombstones:
             self._commit(MAIN, version, id, (self._tombstone(target, id, version, sub_pools[0]),), GOES_ON)
         return bool(sub_pools)
 
-    def forget(self) -> None:
+    def forget(self, brought_back: Callable[[PoolState], tuple[Held, ...]]) -> tuple[Held, ...]:
         """Removes the tombstones of this erasure from every branch: they contain the condition, and hide nothing
         any more.
 
+        If an undo brought erased objects back, it stops and returns them, since the tombstones hide their records.
         Raises Conflict if other writers keep changing them.
         """
         for _ in range(FORGET_ROUNDS):
             loaded = self.pool.history.load_open()
+            if back := brought_back(loaded.state):
+                return back
             own = {
                 name: sorted(
                     {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
@@ -111,7 +115,7 @@ class OwnTombstones:
                 for name, one in sorted(loaded.state.branches.items())
             }
             if not any(own.values()):
-                return
+                return ()
             for name, ids in own.items():
                 if ids:
                     actions = tuple(RemoveTombstone(id, forced=True) for id in ids)

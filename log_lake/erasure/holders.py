@@ -23,6 +23,7 @@ object."""
 
 LOAD = "a load that has not committed"
 ANOTHER_RUN = "another run of this erasure"
+BROUGHT_BACK = "a branch to which an undo brought it back"
 CLOCK = "an object that no load has committed, of an age that is unknown, because clocks are far apart"
 JOURNAL = "the first entries of the journal, because an older object may be that of a lost entry"
 
@@ -126,6 +127,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
         return f"set the clock that is wrong, then: lake erase {pool_name} --resume {erasure_id} --yes"
     if by == ANOTHER_RUN:
         return f"let it end, then: lake erase {pool_name} --resume {erasure_id} --yes"
+    if by == BROUGHT_BACK:
+        return f"lake erase {pool_name} --resume {erasure_id} --yes"
     return (
         "wait until vacuum.grace is over; if no load is under way: "
         f"lake erase {pool_name} --resume {erasure_id} --grace 0s --yes"

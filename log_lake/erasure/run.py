@@ -48,6 +48,7 @@ from log_lake.erasure.begin import begin, target_now
 from log_lake.erasure.copies import held_copies
 from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
+    BROUGHT_BACK,
     CLOCK,
     CLONE,
     DELETED_BRANCH,
@@ -182,8 +183,7 @@ class _Run:
         return self._is_clean()
 
     def end(self) -> Receipt:
-        """Writes the results; if no object is held, retires the tombstones, purges, and marks the erasure as
-        done."""
+        """Writes the results; if no object is held, retires the tombstones, purges, and marks it as done."""
         self.held += self.notes.held_by_others()
         self.held += held_copies(self.pool, self.receipt, self.search.on_store)
         if self.held:
@@ -192,7 +192,9 @@ class _Run:
         inlined = self.in_journal
         self.notes.add(one.located for one in inlined)
         self._forget_points()
-        self.own.forget()
+        self.held = self.own.forget(self._brought_back)
+        if self.held:
+            return self._end_held()
         self.notes.gather(self.target)
         self.notes.write(held=())
         purged = self.receipt.purged
@@ -202,25 +204,32 @@ class _Run:
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now(), forgets=False)
             purged = purge(journal, until=at).fence
             inlined = self._inlined(until=at)
-        version = self.pool.history.load_open().version
-        self.held = self.notes.held_by_others()  # one that began since
+        loaded = self.pool.history.load_open()
+        self.held = self.notes.held_by_others() + self._brought_back(loaded.state)  # since then
         self.held += tuple(Held(one.located.object, in_journal_words(one.place)) for one in inlined)
         if self.held:
             return self._end_held()
         which = f" of version {self.receipt.until} or older" if self.receipt.until else ""
         statement = (
-            f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record"
-            f"{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted. "
+            f"At version {loaded.version} no object in reach of any branch, tag or lease of the pool holds such a "
+            f"record{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted. "
             "Names of fields are no records: they stay in the pool's schemas"
         )
         return self.notes.write(
             status=DONE,
-            version=version,
+            version=loaded.version,
             purged=purged,
             ended=_microseconds(self.pool),
             statement=statement,
             content=quoted_content(self.pool.at()) if self.pool.branch(to_delete=True).has_sums else "",
         )
+
+    def _brought_back(self, state: PoolState) -> tuple[Held, ...]:
+        """Returns erased objects that a branch has again, with their bytes; others are found on the store."""
+        erased = {one.object for one in self.receipt.erased}
+        inlined = [there.snapshot for _, there in state.branches.items() if there.snapshot.inlined]
+        back = {one.object for snapshot in inlined for one in snapshot.all() if one.data} & erased
+        return tuple(Held(id, BROUGHT_BACK) for id in sorted(back))
 
     def _forget_points(self) -> None:
         """Removes the split points that may be keys of erased records, because they were taken from keys of

@@ -44,7 +44,7 @@ def test_reads_and_writes_send_no_more_requests_than_they_did() -> None:
         "point get, compacted": (1, 0, 0),
         "point get, compacted, again": (0, 0, 0),
         "cold open and append": (11, 3, 3),  # also the activity note, and an entry after the checkpoint
-        "retention looks at 2 pools": (30, 15, 1),  # removed objects of one wait for the grace time
+        "retention looks at 2 pools": (32, 17, 1),  # removed objects of one wait for the grace time
         "retention, 2 pools idle for an hour": (7, 3, 0),  # as many for a thousand
         "append, inlined": (2, 0, 1),  # the entry, the gate
         "scan, inlined": (0, 0, 0),  # the state has the bytes

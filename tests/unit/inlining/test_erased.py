@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 import pyarrow as pa
 import pytest
@@ -13,7 +16,7 @@ from lake_core.ids import IdSource
 from lake_core.journal.purge import purge, write_newest
 from lake_core.records.codec import Codec
 from log_lake.agents.compact.run import compact_pool, plan_pool
-from log_lake.erasure.holders import IN_JOURNAL, TAG
+from log_lake.erasure.holders import BROUGHT_BACK, IN_JOURNAL, TAG
 from log_lake.erasure.receipt import DONE, PENDING
 from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.sighting import look
@@ -22,6 +25,7 @@ from log_lake.lake import Lake
 from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 from tests.support.inlined import rows_in_journal
+from tests.support.stores import StoreInFront
 
 ANN = "who = 'ann'"
 
@@ -190,4 +194,28 @@ def test_a_checkpoint_remembers_that_older_entries_may_have_records(people: Peop
     assert not any(reference.data for reference in other.at().references)
     assert other.history.load().state.inlines
     assert erase(other, where=ANN).status == DONE
+    assert people.secrets() == []
+
+
+class Undoing(StoreInFront):
+    """A store on which somebody undoes the rewriting of an erasure just before its tombstone is retired."""
+
+    def __init__(self, people: People) -> None:
+        self.behind, self.people, self.is_armed = people.store, people, True
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        if self.is_armed and request == "list" and name.endswith("/published"):
+            self.is_armed = False
+            rewritten = next(v for v, by in self.people.pool.log() if by.message.endswith(": rewrite"))
+            self.people.pool.branch().undo(str(rewritten))
+        return call()
+
+
+def test_an_object_that_an_undo_brings_back_meanwhile_keeps_the_erasure_pending(people: People) -> None:
+    people.load("ann", "bob")
+    pool = Lake.open_on(Undoing(people), ids=IdSource(clock=people.clock)).pool("p")
+    receipt = erase(pool, where=ANN, grace=0.0)
+    assert (receipt.status, {one.by for one in receipt.held}) == (PENDING, {BROUGHT_BACK})
+    assert [row["who"] for row in people.pool.at().to_table().to_pylist()] == ["bob"]
+    assert go_on(people.pool, receipt, grace=0.0).status == DONE
     assert people.secrets() == []
