@@ -12,12 +12,11 @@ from log_lake.cli.opening import open_lake
 from log_lake.cli.pools import parse_settings
 from log_lake.console.output import print_json, print_rows, say
 from log_lake.derived.create import derive
-from log_lake.derived.settings import derive_policy_of
+from log_lake.derived.settings import own_policy
 from log_lake.derived.standing import in_order, standing_of
 from log_lake.derived.step import keep, keep_all
 from log_lake.derived.writing import StepResult
 from log_lake.lake import Lake
-from log_lake.settings import Settings
 
 
 def derive_(args: Namespace) -> None:
@@ -102,10 +101,7 @@ def _chosen(lake: Lake, name: str | None) -> Iterator[PoolConfig]:
         yield from in_order(lake.pools())
         return
     config = lake.pool(name).config
-    if derive_policy_of(Settings(config.settings)) is None:
-        raise InvalidInput(
-            f"pool {name!r} is not derived; lake derive NAME --from POOL --query SQL makes one"
-        )
+    own_policy(config)
     yield config
 
 

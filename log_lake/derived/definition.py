@@ -11,7 +11,7 @@ The statement comes as DuckDB's parse tree.  Parts of it become text again by Du
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean, listed
 from log_lake.system_tables.aggregates import SqlNode
 from log_lake.system_tables.columns import folded
+from log_lake.system_tables.statement import nodes
 
 AGGREGATES = frozenset(
     {
@@ -114,7 +115,7 @@ def definition_of(
     parts = [
         one
         for name in ("select_list", "where_clause", "having", "group_expressions")
-        for one in _nodes(node[name])
+        for one in nodes(node[name])
     ]
     _check_expressions(parts, own, functions)
     if doubled := sorted({name for name in columns if columns.count(name) > 1}):
@@ -209,7 +210,7 @@ def _groups(
         groups = [
             GroupColumn(name, one)
             for name, one in named
-            if not any(_is_aggregate(part, functions) for part in _nodes(one))
+            if not any(_is_aggregate(part, functions) for part in nodes(one))
         ]
     else:
         groups = [_group(one, named, own) for one in node["group_expressions"]]
@@ -269,7 +270,7 @@ def _keys(node: SqlNode, columns: Sequence[str], key: Sequence[str]) -> tuple[Gr
 
 
 def _nodes_with_columns(node: SqlNode) -> bool:
-    return any(one.get("class") == "COLUMN_REF" for one in _nodes(node))
+    return any(one.get("class") == "COLUMN_REF" for one in nodes(node))
 
 
 def _plain(node: Any) -> Any:
@@ -283,13 +284,3 @@ def _plain(node: Any) -> Any:
     if shown.get("class") == "COLUMN_REF":
         shown["column_names"] = [folded(name) for name in shown["column_names"]]
     return shown
-
-
-def _nodes(tree: Any) -> Iterator[SqlNode]:
-    """Every node of a tree; bounded by the tree."""
-    nodes: list[Any] = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, dict):
-            yield node
-        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lake_core.errors import InvalidInput
+from lake_core.records.pools import PoolConfig
 from log_lake.settings import Settings
 from log_lake.settings.setting_types import SettingType, count, if_given
 from log_lake.settings.settings import Setting
@@ -36,3 +38,13 @@ def derive_policy_of(settings: Settings) -> DerivePolicy | None:
     """The policy from a pool's settings `derive.*`; None for a pool that is not derived."""
     source, query = settings["derive.from"], settings["derive.query"]
     return DerivePolicy(source, query, settings["derive.entries"]) if source and query else None
+
+
+def own_policy(pool: PoolConfig) -> DerivePolicy:
+    """Returns the policy of a derived pool.  Raises InvalidInput for a pool that is not derived."""
+    policy = derive_policy_of(Settings(pool.settings))
+    if policy is None:
+        raise InvalidInput(
+            f"pool {pool.name!r} is not derived; lake derive NAME --from POOL --query SQL makes one"
+        )
+    return policy

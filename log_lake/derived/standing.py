@@ -163,11 +163,12 @@ def in_order(pools: Sequence[PoolConfig]) -> list[PoolConfig]:
     """The derived pools among these, each behind those that it is derived from; by name otherwise."""
     policies = {one.id: derive_policy_of(Settings(one.settings)) for one in pools}
     of = {id: policy.source for id, policy in policies.items() if policy is not None}
+    return sorted((one for one in pools if one.id in of), key=lambda one: (depth_of(one.id, of), one.name))
 
-    def depth(id: str) -> int:
-        steps = 0
-        while id in of and steps <= len(of):  # a cycle ends it too
-            id, steps = of[id], steps + 1
-        return steps
 
-    return sorted((one for one in pools if one.id in of), key=lambda one: (depth(one.id), one.name))
+def depth_of(pool: str, sources: Mapping[str, str]) -> int:
+    """Returns by how many steps a pool is derived; `sources` are the sources of derived pools."""
+    steps = 0
+    while pool in sources and steps <= len(sources):  # a cycle ends it too
+        pool, steps = sources[pool], steps + 1
+    return steps

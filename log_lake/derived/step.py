@@ -21,7 +21,7 @@ from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.naming import MAIN
 from lake_core.records import AddObject
 from log_lake.derived.engine import Computing, computing
-from log_lake.derived.settings import DerivePolicy, derive_policy_of
+from log_lake.derived.settings import DerivePolicy, own_policy
 from log_lake.derived.standing import source_of, version_of_source
 from log_lake.derived.touches import HiddenRecords, LoadedObjects, Touch, touches_of
 from log_lake.derived.writing import StepResult, StepWrite
@@ -43,11 +43,7 @@ IDLE_ENTRIES = 100
 def keep(lake: Lake, pool: Pool, *, dry_run: bool = False) -> StepResult:
     """Does one step.  Raises InvalidInput (not derived, a query that cannot be kept), NotFound, and what reads and
     loads raise."""
-    policy = derive_policy_of(pool.settings)
-    if policy is None:
-        raise InvalidInput(
-            f"pool {pool.name!r} is not derived; lake derive NAME --from POOL --query SQL makes one"
-        )
+    policy = own_policy(pool.config)
     try:
         source = source_of(lake, pool.config, policy)
     except (NotFound, InvalidInput) as error:

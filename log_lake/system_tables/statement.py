@@ -49,7 +49,7 @@ class Statement:
         if not names:
             return
         others = self._other_tables(renamed)
-        for node in _nodes(self.tree):
+        for node in nodes(self.tree):
             parts = [folded(part) for part in node.get("column_names", ())]
             unclear = names & {folded(name) for name in node.get("using_columns", ())}
             places = (place for place, part in enumerate(parts) if part not in self._aliases)
@@ -67,13 +67,13 @@ class Statement:
     def _aliases(self) -> Counter[str]:
         """How often each alias is used for a table of the statement; aliases are in the form in which SQL compares
         names."""
-        return Counter(folded(name) for node in _nodes(self.tree) for name in _alias(node))
+        return Counter(folded(name) for node in nodes(self.tree) for name in _alias(node))
 
     def _other_tables(self, renamed: Renamed) -> set[str]:
         """Returns the aliases of tables that do not have the renamed column, each as it is written."""
         mine = {
             folded(alias)
-            for node in _nodes(self.tree)
+            for node in nodes(self.tree)
             for alias in _alias(node)
             if renamed.columns.get(folded(node.get("table_name", "")))
         }
@@ -87,13 +87,14 @@ def _alias(node: dict[str, Any]) -> list[str]:
     return [name for name in [node["alias"] or node.get("table_name", "")] if name]
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    nodes: list[Any] = [tree]
-    while nodes:  # bounded by the tree
-        node = nodes.pop()
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yields every node of a parse tree of DuckDB."""
+    left: list[Any] = [tree]
+    while left:  # bounded by the tree
+        node = left.pop()
         if isinstance(node, dict):
             yield node
-        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+        left += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
 
 
 def pools_read(sql: str) -> list[tuple[str, str]]:
@@ -115,7 +116,7 @@ def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
     tree, explains = _tree(connection, sql)
     names: set[str] = set()
     defined: set[str] = set()
-    for node in _nodes(tree):
+    for node in nodes(tree):
         if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
             names.add(node["table_name"])
         elif node.get("type") == "BASE_TABLE":

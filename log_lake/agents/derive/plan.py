@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from log_lake.derived.settings import DerivePolicy, derive_policy_of
-from log_lake.derived.standing import DerivedStanding
+from log_lake.derived.standing import DerivedStanding, depth_of
 from log_lake.settings import Settings
 
 MOST_STEPS = 100
@@ -30,11 +30,4 @@ def is_due(standing: DerivedStanding) -> bool:
 
 def sources_first(pools: Sequence[str], sources: Mapping[str, str]) -> list[str]:
     """The pools, each behind the one that it is derived from; `sources` are their sources, by name."""
-
-    def depth(pool: str) -> int:
-        steps = 0
-        while pool in sources and steps <= len(sources):  # a cycle ends it too
-            pool, steps = sources[pool], steps + 1
-        return steps
-
-    return sorted(pools, key=lambda pool: (depth(pool), pool))
+    return sorted(pools, key=lambda pool: (depth_of(pool, sources), pool))
