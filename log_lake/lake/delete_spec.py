@@ -113,8 +113,7 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
     if not candidates:
         return False
     if condition is not None:
-        schemas = {r.schema: revision.state.schema(r.schema) for r in candidates}
-        absent = asked(condition, candidates, revision, schemas, store).absent
+        absent = asked(condition, candidates, revision, store).absent
         if not (candidates := [r for r in candidates if r.object not in absent]):
             return False
     columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]

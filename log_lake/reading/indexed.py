@@ -60,7 +60,7 @@ def with_indexes(plan: ScanPlan, revision: Revision, store: Store) -> ScanPlan:
     """The plan without what the pool's indexes rule out."""
     if plan.where is None:
         return plan
-    use = asked(plan.where, plan.references, revision, plan.schemas, store)
+    use = asked(plan.where, plan.references, revision, store)
     if not use.answers:
         return plan
     kept = plan.references
@@ -74,7 +74,6 @@ def asked(
     condition: Condition,
     references: Sequence[Reference],
     revision: Revision,
-    schemas: Mapping[str, pa.Schema],
     store: Store,
 ) -> IndexUse:
     """Asks the indexes of these references, by the pool's rules."""
@@ -87,7 +86,7 @@ def asked(
         if reference.data:  # it lies in the journal, which was read already
             continue
         if reference.schema not in truths:
-            truths[reference.schema] = _truth(condition, schemas[reference.schema], rules)
+            truths[reference.schema] = _truth(condition, revision.state.schema(reference.schema), rules)
         truth = truths[reference.schema]
         if not isinstance(truth, bool):
             objects[reference.object] = truth
