@@ -10,12 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from log_lake.agents.work import Work
 from log_lake.derived.settings import DerivePolicy, derive_policy_of
 from log_lake.derived.standing import DerivedStanding, depth_of
 from log_lake.settings import Settings
 
 MOST_STEPS = 100
 """Steps of one piece of work. A pool that is far behind leaves the rest to the next run, so others get a turn."""
+
+
+class DeriveWork(Work, frozen=True, kw_only=True):
+    """A derived pool that is behind its source, whose name is `source`."""
+
+    source: str = ""
 
 
 def policy_of(settings: Settings) -> DerivePolicy | None:

@@ -12,20 +12,13 @@ from itertools import islice
 
 from lake_core.phrases import counted
 from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
-from log_lake.agents.derive.plan import MOST_STEPS, is_due, policy_of, sources_first
+from log_lake.agents.derive.plan import MOST_STEPS, DeriveWork, is_due, policy_of, sources_first
 from log_lake.agents.derive.report import DeriveResult, pool_line, work_line
-from log_lake.agents.work import Work
 from log_lake.derived.standing import standing_of
 from log_lake.derived.step import keep_all
 from log_lake.lake import Lake
 
 log = logging.getLogger(__name__)
-
-
-class DeriveWork(Work, frozen=True, kw_only=True):
-    """A derived pool that is behind its source."""
-
-    source: str = ""
 
 
 class DeriveAgent(Agent[DeriveWork, DeriveResult]):
