@@ -21,14 +21,15 @@ _LONGER = {"quarter": "3 months", "decade": "10 years", "century": "100 years"}
 
 @dataclass(frozen=True)
 class FieldBounds:
-    """The least and the greatest value of the field, as SQL over the value of the group."""
+    """The least and the greatest value that the field may have, each as SQL over the value of the group."""
 
     low: str
     high: str
 
 
 def field_bounds(node: SqlNode, *, field: str, value: str) -> FieldBounds | None:
-    """The bounds of `field` in the records for which an expression has a value; None if none are known.
+    """Returns between which values `field` lies in the records for which the expression `node` has a value; None
+    if that is not known.
 
     `value`: SQL for that value.
     """
@@ -75,7 +76,8 @@ def _inwards(node: SqlNode, bounds: FieldBounds) -> tuple[SqlNode, FieldBounds] 
 
 
 def _longer(bounds: FieldBounds, width: str) -> FieldBounds:
-    """A second more at the low end, because a value may be rounded before it is cut."""
+    """Returns the bounds, longer by `width` at the high end, and by a second at the low end, because a value may
+    be rounded before it is cut."""
     return FieldBounds(f"({bounds.low} - INTERVAL '1 second')", f"({bounds.high} + INTERVAL '{width}')")
 
 

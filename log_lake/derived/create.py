@@ -25,7 +25,8 @@ from log_lake.texts.is_text import require_text
 
 @dataclass(frozen=True)
 class Derived:
-    """A new derived pool, and its first step; in a dry run its key, and nothing is made."""
+    """The configuration of a new derived pool, and its first step.  In a dry run the configuration is what the
+    pool would have."""
 
     config: PoolConfig
     step: StepResult
@@ -75,7 +76,8 @@ def derive(
 
 
 def _checked(source: Pool, query: str) -> tuple[Definition, list[str]]:
-    """The definition that a query has over the newest records of its source, and the columns of its answer."""
+    """Returns the definition of the query over the newest records of the source, and the names of its answer's
+    columns."""
     if source.sub_pool:
         raise InvalidInput(f"derive: {source.name}: name a pool of records; the sub-pools are not followed")
     check_source(source.config)

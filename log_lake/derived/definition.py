@@ -75,8 +75,8 @@ class GroupColumn:
 class Definition:
     """A query that can be kept.
 
-    `table`: what it calls the source.  `fields`: the folded names that it uses; None: all fields.  `node`: the
-    SELECT.
+    `table`: the name that the query has for its source.  `fields`: the names of the fields that it uses, as
+    `folded` returns them; None means all fields.  `node`: the parse tree of its SELECT.
     """
 
     table: str
@@ -91,7 +91,8 @@ class Definition:
         return ",".join(group.name for group in self.groups)
 
     def selects(self, columns: Sequence[SqlNode]) -> SqlNode:
-        """The statement that gives these columns of each record that the WHERE leaves."""
+        """Returns a SELECT of these columns, over the same source and with the same WHERE, that groups
+        nothing."""
         return copy.deepcopy(self.node) | {
             "select_list": list(columns),
             "group_expressions": [],
@@ -104,10 +105,10 @@ class Definition:
 def definition_of(
     tree: Any, *, columns: Sequence[str], fields: Set[str], key: Sequence[str], functions: Functions
 ) -> Definition:
-    """The definition that a parse tree states.
+    """Returns the definition of the query with this parse tree.
 
-    `columns`: the names of the answer.  `fields`: the names of the source's fields in SQL.  `key`: those of its
-    key.  Raises InvalidInput with the clause that cannot be kept.
+    `columns`: the names of the answer.  `fields`: the names of the source's fields in SQL.  `key`: the names of
+    its key fields in SQL.  Raises InvalidInput, which names the clause that cannot be kept.
     """
     node = tree["statements"][0]["node"]
     _check_clauses(node)

@@ -38,8 +38,9 @@ MOST_RANGES = 1_000
 """Ranges of keys that one read of the source names; of more, it reads from the first to the last."""
 
 LEAST_READ, READ_SHARE = 500_000, 16
-"""Records that a step gathers at most: so many, or this part of the source.  If there are more, the query runs over
-all of them, and the touched groups are taken from its answer: a record costs a tenth then."""
+"""A step gathers at most LEAST_READ records, or 1/READ_SHARE of the source if that is more.  If the touched groups
+have more, the query runs over all records, and the touched groups are taken from its answer: a record costs a
+tenth then."""
 
 BATCH_ROWS = 65_536
 
@@ -48,7 +49,7 @@ _TOUCHED, _KEYS, _RECORDS, _PIECE = (quoted(name) for name in ("=touched", "=key
 
 @functools.lru_cache(maxsize=1)
 def functions() -> Functions:
-    """What DuckDB says of its functions."""
+    """Returns which functions of DuckDB are aggregates, which are steady, and which may change."""
     with connected() as connection:
         rows = connection.execute(
             "SELECT lower(function_name), function_type, stability FROM duckdb_functions()"
@@ -161,7 +162,7 @@ class Computing:
             self._run(f"INSERT INTO {_TOUCHED} SELECT DISTINCT * FROM ({self._groups})")
 
     def note_keys(self, tables: Iterable[pa.Table]) -> None:
-        """Notes keys of the source, for `touch_keys`."""
+        """Stores keys of the source; `touch_keys` then touches their groups."""
         for table in tables:
             self._register(_PIECE.strip('"'), as_sql_sees(table))
             self._run(f"INSERT INTO {_KEYS} {self._has_keys} FROM {_PIECE}")
@@ -192,7 +193,8 @@ class Computing:
         return self._answered(f"SELECT DISTINCT {chosen} FROM {_TOUCHED}").read_all()
 
     def touched_between(self) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-        """The least and the greatest first value, each as a column of one value, after `touch_between`."""
+        """Returns the least and the greatest first value that `touch_between` has stored, each as a column of one
+        value."""
         table = self._answered(f"SELECT low, high FROM {_TOUCHED}").read_all()
         return table.column(0), table.column(1)
 
@@ -206,7 +208,8 @@ class Computing:
     # --- answers
 
     def answer_of_touched(self, *, between: bool = False) -> pa.RecordBatchReader:
-        """The records that the query has of the touched groups; `between`: after `touch_between`."""
+        """Returns the answer of the query for the touched groups.  `between`: the groups are those of
+        `touch_between`."""
         ranges = self._ranges_of_touched(between=between)
         if ranges is not None and self._gathers(ranges, between=between):
             self.connection.unregister(self.definition.table)
@@ -275,7 +278,8 @@ class Computing:
         return [name for name in self.fields if name in view.schema.names]
 
     def _whole(self, table: pa.Table) -> pa.Table:
-        """The records with all fields that the query uses: an older version may lack some."""
+        """Returns the records with all fields that the query uses; those that an older version lacks are
+        null."""
         for name in self.fields:
             if name not in table.schema.names:
                 field = self.schema.field(name)
@@ -283,7 +287,8 @@ class Computing:
         return table.select(self.fields)
 
     def _bounds(self, at: int, low: str, high: str) -> list[KeyRange] | None:
-        """The ranges of keys in which the touched groups lie, by the group at a place; None if none are known."""
+        """Returns the ranges of keys in which the touched groups lie, as the group column with number `at` shows;
+        None if it shows none."""
         if not self.has_keys:
             return None
         node, field = self.definition.groups[at].node, self._key_names[0]

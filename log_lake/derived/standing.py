@@ -29,13 +29,15 @@ _DIGITS = 16
 
 
 def stream_of(policy: DerivePolicy) -> str:
-    """The name under which the version of the source is kept: that of the source and of the query."""
+    """Returns the name under which the pool's state keeps the version of the source: made from the id of the
+    source and a digest of the query."""
     digest = hashlib.sha256(policy.query.encode()).hexdigest()[:_DIGITS]
     return f"{_KIND}{policy.source}/{digest}"
 
 
 def version_of_source(state: PoolState, policy: DerivePolicy) -> int:
-    """The version of the source that the records are of; 0 if they are of none, or of another query."""
+    """Returns the version of the source that the pool shows; 0 if it was never computed, or computed by another
+    query."""
     offsets = held_offsets(state, _KIND).get(stream_of(policy))
     return 0 if offsets is None else offsets.size
 
@@ -43,7 +45,8 @@ def version_of_source(state: PoolState, policy: DerivePolicy) -> int:
 def moved_to(
     state: PoolState, policy: DerivePolicy, version: int, *, id: str, records: int
 ) -> Iterator[Source]:
-    """What a transaction says of the source: the version that it moves to, and that other queries hold nothing."""
+    """Yields the offsets of a step: one for the version that it moves to, and a reset for each earlier
+    query."""
     stream = stream_of(policy)
     streams = held_offsets(state, _KIND)
     before = streams[stream].size if stream in streams else 0
@@ -55,10 +58,10 @@ def moved_to(
 
 @dataclass(frozen=True)
 class DerivedStanding:
-    """How a derived pool stands to its source.
+    """Which version of its source a derived pool shows, and whether it can be kept.
 
-    `version` is that of the source that it is of, 0: none.  `behind`: entries of the source since then that may
-    change it; None if that is not known.  `fault`: why it cannot be kept; "" if it can.
+    `version`: that version; 0 if it was never computed.  `behind`: how many entries of the source since then
+    may change the pool; None if that is not known.  `fault`: why the pool cannot be kept; "" if it can.
     """
 
     pool: str
@@ -71,7 +74,7 @@ class DerivedStanding:
 
     @property
     def line(self) -> str:
-        """It, in words."""
+        """The standing as one line for people."""
         if self.fault:
             return f"derived from {self.source}, and not kept: {self.fault}"
         if not self.version:
@@ -160,14 +163,15 @@ def _behind(source: Pool, version: int, newest: int) -> int | None:
 
 
 def in_order(pools: Sequence[PoolConfig]) -> list[PoolConfig]:
-    """The derived pools among these, each behind those that it is derived from; by name otherwise."""
+    """Returns the derived ones among the pools, each after its source; pools of equal depth by name."""
     policies = {one.id: derive_policy_of(Settings(one.settings)) for one in pools}
     of = {id: policy.source for id, policy in policies.items() if policy is not None}
     return sorted((one for one in pools if one.id in of), key=lambda one: (depth_of(one.id, of), one.name))
 
 
 def depth_of(pool: str, sources: Mapping[str, str]) -> int:
-    """Returns by how many steps a pool is derived; `sources` are the sources of derived pools."""
+    """Returns how many derivations lie between a pool and one that is not derived.  `sources`: the source of each
+    derived pool."""
     steps = 0
     while pool in sources and steps <= len(sources):  # a cycle ends it too
         pool, steps = sources[pool], steps + 1

@@ -114,7 +114,7 @@ class _Step:
             return write.whole(query, why) if why else write.groups(query)
 
     def _touches(self, since: int, upto: int) -> tuple[list[Touch], str]:
-        """What was touched, or why all is to be computed."""
+        """Returns what was touched between the versions, or why all must be computed."""
         if not since:
             return [], "it is computed for the first time"
         if since > upto:
@@ -122,7 +122,7 @@ class _Step:
         return touches_of(changes_of(self.source.history, MAIN, since=since + 1, until=upto)), ""
 
     def _touch(self, query: Computing, touches: Sequence[Touch], older: View) -> str:
-        """Touches the groups in the query's connection, or returns why all is to be computed."""
+        """Finds the touched groups, for `query`.  Returns why all must be computed, or ""."""
         if name := _retyped(query, older):
             return f"field {name!r} of {self.source.name} has another type"
         newer, by_keys = query.view, not older.rule.keeps_all
@@ -164,9 +164,10 @@ class _Step:
 
 
 def _has_records(view: View, query: str) -> bool:
-    """Whether a version has records; looked up only if the query does not fit its fields.
+    """Whether a version of the source has records.
 
-    A version without records may have none of the fields that its records had.
+    If the query fits the fields of the version, this is not looked up, and the answer is True: a version
+    without records may lack the fields that its records had.
     """
     if not view.references:
         return False

@@ -29,7 +29,7 @@ from log_lake.reverts.change import Change
 
 @dataclass(frozen=True)
 class LoadedObjects:
-    """The objects of a load, as the version that brought them has them."""
+    """The objects that a load brought, and its version."""
 
     version: int
     objects: tuple[AddObject, ...]
@@ -54,7 +54,7 @@ Touch = LoadedObjects | HiddenRecords | ChangedRange
 
 
 def touches_of(changes: Iterable[Change]) -> list[Touch]:
-    """What the changes of a branch touch, in order."""
+    """Returns what the changes of a branch touch, in the order of the changes."""
     return [touch for change in changes for touch in _touches(change)]
 
 

@@ -37,10 +37,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did: `version` is that of the derived pool, None if it wrote nothing, as in a dry run.
+    """What a step did in a derived pool.
 
-    It went from the version `since` of the source to `upto`; the source had the version `newest`.  `groups`: how
-    many were computed anew; None for all, because of `why`.  `records`: those that the transaction brought.
+    `version` is the pool's new version; None if the step wrote nothing, as in a dry run.  The step took the
+    pool from version `since` of the source to `upto`; the newest version of the source was `newest`.  `groups`:
+    how many groups were computed; None if all were, for the reason `why`.  `records`: how many records the
+    transaction brought.
     """
 
     pool: str
@@ -55,7 +57,7 @@ class StepResult:
 
     @property
     def line(self) -> str:
-        """It, in words."""
+        """The result as one line for people."""
         if self.since == self.upto or (self.version is None and self.groups == 0):
             return f"{self.pool}: up to date with version {self.upto:,} of {self.source}"
         what = "all groups" if self.groups is None else counted(self.groups, "group")
@@ -69,7 +71,7 @@ class StepResult:
 
 @dataclass(frozen=True)
 class StepWrite:
-    """The writing of a step; `state` is that of the derived pool, from which the step began."""
+    """What a step needs to write; `state` is the state of the derived pool on which the step began."""
 
     pool: Pool
     source: Pool

@@ -30,9 +30,9 @@ CACHED = 1 << 12
 
 
 def indexed_field(schema: pa.Schema, written: str) -> tuple[Path, pa.Field] | None:
-    """The path and the field that a rule means in an object of this schema.
+    """Returns the path and the field that a rule means in an object of this schema.
 
-    None if the object has no such field, or one that has no index: JSON, lists, maps and records.
+    Returns None if the object has no such field, or if its type has no index: JSON, lists, maps and records.
     """
     path = resolve(schema, (written,))
     if path is None:
@@ -48,7 +48,7 @@ def indexed_field(schema: pa.Schema, written: str) -> tuple[Path, pa.Field] | No
 
 
 def numbers_of(table: pa.Table, path: Path, field: pa.Field) -> Numbers:
-    """The numbers of the values at a path, perhaps some more than once; nulls have none."""
+    """Returns the numbers of the values at a path.  A number may be there more than once; nulls have none."""
     parts: list[ValueHashes] = []
     column = table.column(path[0])
     for chunk in column.chunks:

@@ -21,9 +21,10 @@ log = logging.getLogger(__name__)
 
 
 def unused_indexes(pool: Pool, state: PoolState) -> list[ListedIndex]:
-    """The index objects that nothing uses.  Sends one listing.  Raises Corrupt, Unavailable.
+    """Returns the index objects that nothing uses.  Sends one listing.  Raises Corrupt, Unavailable.
 
-    A data object below the floor that nothing knows can never be committed, so its index is of no use.
+    A data object below the floor that the state does not name can never be committed, so its index is of no
+    use.
     """
     listed = list(list_indexes(pool.store, pool.config.id))
     if not listed:

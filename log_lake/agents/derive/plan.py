@@ -36,5 +36,6 @@ def is_due(standing: DerivedStanding) -> bool:
 
 
 def sources_first(pools: Sequence[str], sources: Mapping[str, str]) -> list[str]:
-    """The pools, each behind the one that it is derived from; `sources` are their sources, by name."""
+    """Returns the pools in an order in which each comes after its source; `sources` are the sources by pool, both
+    by name."""
     return sorted(pools, key=lambda pool: (depth_of(pool, sources), pool))

@@ -32,7 +32,8 @@ class DeriveAgent(Agent[DeriveWork, DeriveResult]):
     sums = ("steps", "groups", "wholes", "records")
 
     def look(self, run: AgentRun, name: str) -> PoolLook[DeriveWork]:
-        """Whether the pool is derived, and behind its source. It never rests, because the source changes."""
+        """Returns work if the pool is derived and behind its source.  Such a pool never rests, because its source
+        changes."""
         pool = run.lake.pool(name)
         if policy_of(pool.settings) is None:
             return PoolLook()
@@ -44,7 +45,7 @@ class DeriveAgent(Agent[DeriveWork, DeriveResult]):
         return PoolLook(lines=[line], work=[work])
 
     def merged(self, all_work: Sequence[DeriveWork], *, now: float) -> list[DeriveWork]:
-        """The work, sources first: what is derived from a derived pool finds it kept."""
+        """Returns the work in an order in which the source of a pool comes before that pool."""
         by_pool = {work.pool: work for work in all_work}
         return [
             by_pool[pool] for pool in sources_first([*by_pool], {p: w.source for p, w in by_pool.items()})
