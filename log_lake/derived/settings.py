@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lake_core.errors import InvalidInput
-from lake_core.records.pools import PoolConfig
 from log_lake.settings import Settings
 from log_lake.settings.setting_types import SettingType, count, if_given
 from log_lake.settings.settings import Setting
+
+if TYPE_CHECKING:  # lake --help and DAG files read this module, and records need Arrow
+    from lake_core.records.pools import PoolConfig
 
 SETTINGS = {
     "derive.from": Setting(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
+from lake_core.history import PoolState
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin
 from log_lake.erasure.hiding import OwnTombstones
 from log_lake.erasure.holders import ANOTHER_RUN
 from log_lake.erasure.noting import Notes
-from log_lake.erasure.receipt import PENDING, Receipt, ReceiptTransaction
+from log_lake.erasure.receipt import PENDING, Held, Receipt, ReceiptTransaction
 from log_lake.erasure.run import go_on
 from log_lake.objects.located import Located
 from log_lake.workers import Here
@@ -60,11 +63,14 @@ def test_an_object_that_another_run_names_while_this_one_ends_holds_it(
     forget = OwnTombstones.forget
     named: list[str] = []
 
-    def meanwhile(self: OwnTombstones) -> None:
-        forget(self)
+    def meanwhile(
+        self: OwnTombstones, brought_back: Callable[[PoolState], tuple[Held, ...]]
+    ) -> tuple[Held, ...]:
+        back = forget(self, brought_back)
         (one, *_) = sorted(world.objects)
         noted_by_another(world, pending, one)
         named.append(one)
+        return back
 
     monkeypatch.setattr(OwnTombstones, "forget", meanwhile)
     left = go_on(world.pool, pending)
