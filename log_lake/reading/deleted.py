@@ -32,6 +32,13 @@ from log_lake.reading.places import places_of
 from log_lake.where import Many, holds
 from log_lake.where.many import Marks
 from log_lake.where.segments import segments
+from log_lake.where.shapes import Paired
+
+NARROW = 1024
+"""The most records in a tombstone's range that are compared together with those of other tombstones."""
+
+MOST_NARROW = 256
+"""The most tombstones that are compared together, so that the records of their ranges have a bound."""
 
 Took = Callable[[pa.Table], None]
 """A function that is called with the records that are taken out of a stream."""
@@ -75,7 +82,8 @@ class Hiding:
     """Tombstones, arranged once for all tables of a stream.
 
     Ranges without a condition are segments of keys.  Tombstones with a condition that cover a whole table are
-    evaluated together (`where.Many`).  Tombstones that hide exact sequences are few, and applied one by one.
+    evaluated together (`where.Many`), and so are those whose ranges hold few of its records, each with its own
+    records (`where.shapes`).  Tombstones that hide exact sequences are few, and applied one by one.
     """
 
     def __init__(self, tombstones: Sequence[Tombstone], *, key: PoolKey, has_markers: bool) -> None:
@@ -137,16 +145,19 @@ class Hiding:
                 parts.append(tombstone)
         if whole:
             hidden.hide_up_to(0, self._of(tuple(whole), span.table, hidden.newest))
-        bounds = sorted({b for t in parts for b in (t.low, t.high) if b is not None})
+        bounds = sorted({b for one in parts for b in (one.low, one.high) if b is not None})
         places = dict(zip(bounds, span.places(bounds), strict=True))
+        narrow: list[tuple[int, int, Tombstone]] = []
         for tombstone in parts:
-            begin, end = (
-                places[tombstone.low],
-                span.rows if tombstone.high is None else places[tombstone.high],
-            )
-            if begin < end and tombstone.condition is not None:
+            begin = places[tombstone.low]
+            end = span.rows if tombstone.high is None else places[tombstone.high]
+            if begin < end <= begin + NARROW:
+                narrow.append((begin, end, tombstone))
+            elif begin < end and tombstone.condition is not None:
                 mask = _fulfils(tombstone.condition, span.table.slice(begin, end - begin))
                 hidden.hide_up_to(begin, mask * np.int64(tombstone.seq))
+        for at in range(0, len(narrow), MOST_NARROW):
+            hidden.hide_up_to(0, _newest_of(narrow[at : at + MOST_NARROW], span.table))
 
     def _of(self, places: tuple[int, ...], table: pa.Table, newest: int | None) -> Marks:
         """Returns for each record the greatest sequence of a tombstone whose condition it fulfils, or 0.
@@ -242,6 +253,18 @@ def _exactly_deleted(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -
     if tombstone.condition is not None and mask.any():
         mask &= _fulfils(tombstone.condition, records)
     return mask
+
+
+def _newest_of(narrow: Sequence[tuple[int, int, Tombstone]], table: pa.Table) -> Marks:
+    """Returns for each record the greatest sequence of a tombstone that hides it, or 0.  Each tombstone is compared
+    with the records from its first row (inclusive) to its second (exclusive)."""
+    together = Paired.of([t.condition for _, _, t in narrow if t.condition is not None], table.schema)
+    rows = np.concatenate([np.arange(begin, end) for begin, end, _ in narrow])
+    which = np.repeat(np.arange(len(narrow)), [end - begin for begin, end, _ in narrow])
+    held = together.holding(table, rows, which)
+    newest = np.zeros(table.num_rows, np.int64)
+    np.maximum.at(newest, rows[held], np.array([t.seq for _, _, t in narrow], np.int64)[which[held]])
+    return newest
 
 
 def _fulfils(condition: Condition, records: pa.Table) -> Mask:

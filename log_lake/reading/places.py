@@ -24,26 +24,33 @@ BEYOND = b"\0"
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
     """Returns for each bound the number of records with smaller keys."""
-    comparisons = (
-        [comparison(bound, key, table.schema) for bound in bounds] if _is_searched(table, key) else []
-    )
-    column = table.column(key.names[0]) if comparisons else None
+    comparisons = [
+        comparison(bound, key, table.schema) if _is_searched(table, key) else None for bound in bounds
+    ]
+    firsts = [
+        one.values[0] if one is not None and one.values and one.values[0].is_valid else None
+        for one in comparisons
+    ]
+    searched = pa.array([first for first in firsts if first is not None])
+    spans = iter(_spans(table.column(key.names[0]), searched) if len(searched) else ())
     places = []
-    for bound, values in zip(bounds, comparisons or [None] * len(bounds), strict=True):
-        low, high = 0, table.num_rows
-        if column is not None and values is not None and values.values and values.values[0].is_valid:
-            low, high = (
-                pc.search_sorted(column, values.values[0], side=side).as_py() for side in ("left", "right")
-            )
-            if len(values.values) == 1:
-                places.append(high if values.beyond else low)
-                continue
+    for bound, one, first in zip(bounds, comparisons, firsts, strict=True):
+        low, high = (0, table.num_rows) if first is None else next(spans)
+        if one is not None and first is not None and len(one.values) == 1:
+            places.append(high if one.beyond else low)
+            continue
         places.append(
             bisect_left(
                 range(table.num_rows), bound, lo=low, hi=high, key=lambda row: key_at(table, row, key)
             )
         )
     return places
+
+
+def _spans(column: pa.ChunkedArray, values: pa.Array) -> list[tuple[int, int]]:
+    """Returns for each value its first row in a sorted column, and the row after its last."""
+    lows, highs = (pc.search_sorted(column, values, side=side).to_pylist() for side in ("left", "right"))
+    return list(zip(lows, highs, strict=True))
 
 
 def records_in(table: pa.Table, ranges: Sequence[KeyRange], key: PoolKey) -> pa.Table:

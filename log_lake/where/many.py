@@ -25,7 +25,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.conditions import top_level
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import key_class
@@ -33,7 +32,7 @@ from lake_core.records.conditions import And, Compare, Condition, In, Or, Path
 from lake_core.values.types import is_json
 from log_lake.where.evaluate import Column, column_at, exactly, holds
 from log_lake.where.segments import segments
-from log_lake.where.shapes import Shape, Shaped, own_comparison, shape_holds, shaped
+from log_lake.where.shapes import Paired, own_comparison
 
 FEW = 4
 """The most conditions of a kind that are evaluated one by one: a kernel then costs less than a search."""
@@ -378,7 +377,7 @@ def _layers(guides: Sequence[_Guided]) -> tuple[list[list[_Guided]], list[Marked
 class _Layer(_Way):
     """Conditions, at most one for each value of a field.
 
-    `kind`, `values`, `marks` are those of each condition, in the order of the guides.
+    `paired` and `marks` are those of each condition, in the order of the guides.
     """
 
     field: Path
@@ -386,50 +385,26 @@ class _Layer(_Way):
     """The values of the guides; None if they are intervals."""
     intervals: tuple[tuple[Any, Any], ...]
     """The first and the last number of each guide, ascending."""
-    shapes: tuple[Shape, ...]
-    kind: npt.NDArray[np.int64]
-    """For each condition, the index of its shape."""
-    values: tuple[tuple[pa.Scalar, ...], ...]
+    paired: Paired
     marks: Marks
-    fields: tuple[tuple[str, ...], ...]
-    """For each shape, the columns that it reads."""
 
     @classmethod
     def of(cls, path: Path, layer: Sequence[_Guided], schema: pa.Schema) -> _Layer:
-        forms: list[Shaped] = [shaped(condition, schema) for _, (condition, _) in layer]
-        places = {shape: place for place, shape in enumerate(dict.fromkeys(form.shape for form in forms))}
         first, _ = layer[0]
-        names = [
-            top_level(next(c for f, (_, (c, _)) in zip(forms, layer, strict=True) if f.shape == s))
-            for s in places
-        ]
         return cls(
             path,
             pa.array([guide for guide, _ in layer], first.type) if isinstance(first, pa.Scalar) else None,
             tuple((guide.low, guide.high) for guide, _ in layer if isinstance(guide, _Interval)),
-            tuple(places),
-            np.array([places[form.shape] for form in forms], np.int64),
-            tuple(form.values for form in forms),
+            Paired.of([condition for _, (condition, _) in layer], schema),
             np.array([mark for _, (_, mark) in layer], np.int64),
-            tuple(names),
         )
 
     def into(self, greatest: Marks, records: pa.Table) -> None:
         which = self._guided(column_at(records, self.field))
         rows = np.flatnonzero(which >= 0)
-        kinds = self.kind[which[rows]]
-        for place, shape in enumerate(self.shapes):
-            of_shape = rows[kinds == place]
-            if not len(of_shape):
-                continue
-            conditions = which[of_shape]
-            part = records.select(self.fields[place]).take(pa.array(of_shape))
-            distinct, back = np.unique(conditions, return_inverse=True)
-            columns = zip(*(self.values[at] for at in distinct), strict=True)
-            values = (pa.array(list(column)).take(pa.array(back)) for column in columns)
-            kept = _numpy(shape_holds(shape, values, part))
-            hit = of_shape[kept]
-            greatest[hit] = np.maximum(greatest[hit], self.marks[conditions[kept]])
+        if len(rows):
+            hit = rows[self.paired.holding(records, rows, which[rows])]
+            greatest[hit] = np.maximum(greatest[hit], self.marks[which[hit]])
 
     def _guided(self, column: Column) -> npt.NDArray[np.int64]:
         """Returns for each record the index of the condition that may hold, or -1."""

@@ -2,19 +2,22 @@
 
 Deletes often differ only in their values, such as `user = 7 and day < 100`.  Conditions of one shape are
 evaluated together: each record is compared with the values of the one condition that it is paired with.  Called
-by `many`.
+by `many`, and for deletes whose key ranges find their records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.conditions import top_level
 from lake_core.conditions.classwise import among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import decode_value, key_class
@@ -110,3 +113,48 @@ def _truth(shape: Shape, values: Iterator[pa.Array], records: Records) -> Column
     if isinstance(shape, OpenComparison):
         return ordered(column_at(records, shape.field), shape.op, next(values))
     return truth(shape, records)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Conditions arranged by shape, for records of one schema."""
+
+    shapes: tuple[Shape, ...]
+    fields: tuple[tuple[str, ...], ...]
+    """For each shape, the columns that it reads; or another one, which tells how many records there are."""
+    kind: npt.NDArray[np.int64]
+    """For each condition, the index of its shape."""
+    values: tuple[tuple[pa.Scalar, ...], ...]
+    """For each condition, the values of its comparisons."""
+
+    @classmethod
+    def of(cls, conditions: Sequence[Condition], schema: pa.Schema) -> Paired:
+        """Arranges the conditions; `holding` names each by its index."""
+        forms = [shaped(condition, schema) for condition in conditions]
+        first = {form.shape: at for at, form in reversed(list(enumerate(forms)))}
+        places = {shape: place for place, shape in enumerate(first)}
+        return cls(
+            tuple(first),
+            tuple(_read(conditions[at], schema) for at in first.values()),
+            np.array([places[form.shape] for form in forms], np.int64),
+            tuple(form.values for form in forms),
+        )
+
+    def holding(
+        self, records: pa.Table, rows: npt.NDArray[np.int64], which: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Returns for each pair of a row and a condition whether that record fulfils that condition."""
+        held = np.zeros(len(rows), np.bool_)
+        kinds = self.kind[which]
+        for place in np.unique(kinds):
+            (paired,) = np.nonzero(kinds == place)
+            distinct, back = np.unique(which[paired], return_inverse=True)
+            columns = zip(*(self.values[at] for at in distinct), strict=True)
+            values = (pa.array(list(column)).take(pa.array(back)) for column in columns)
+            part = records.select(self.fields[place]).take(pa.array(rows[paired]))
+            held[paired] = shape_holds(self.shapes[place], values, part).to_numpy(zero_copy_only=False)
+        return held
+
+
+def _read(condition: Condition, schema: pa.Schema) -> tuple[str, ...]:
+    return tuple(name for name in top_level(condition) if name in schema.names) or (schema.names[0],)

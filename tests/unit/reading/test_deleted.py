@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
@@ -15,7 +17,7 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.schemas.hidden import DELETED, SEQ
 from log_lake.columns.keys import key_at
 from log_lake.reading import places
-from log_lake.reading.deleted import apply_tombstones
+from log_lake.reading.deleted import MOST_NARROW, apply_tombstones
 from log_lake.where import check
 
 KEY = PoolKey.parse("k")
@@ -120,3 +122,44 @@ def test_a_bound_lies_where_the_keys_below_it_end(key: str, values: list[list[An
     parts = [encode_key([row[0]], of) for row in rows]
     bounds = sorted({b + after for b in (*keys, *parts) for after in (b"", AFTER, b"\0")} | {b""})
     assert places.places_of(table, bounds, of) == [sum(k < bound for k in keys) for bound in bounds]
+
+
+def one_by_one(table: pa.Table, by: list[Tombstone]) -> list[tuple[int, int]]:
+    """What is left if each tombstone is applied in a pass of its own."""
+    for one in by:
+        table = pa.concat_tables(
+            [table.slice(0, 0), *apply_tombstones([table], [one], key=KEY, has_markers=False)]
+        )
+    return [(r["k"], r["v"]) for r in table.to_pylist()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_narrow_deletes_leave_together_what_each_leaves_alone(seed: int) -> None:
+    """Their ranges overlap, end inside of equal keys' runs, and lie partly or wholly outside of conditions."""
+    chance = random.Random(seed)
+    keys = sorted(chance.choices(range(600), k=3000))
+    rows = [(k, chance.randrange(9), chance.randrange(1, 400)) for k in keys]
+    forms = (
+        "v = {v}",
+        "v < {v} and k > {k}",
+        "v = {v} or k = {k}",
+        "not v >= {v}",
+        "v in ({v}, 3)",
+        "v is null",
+    )
+    by = []
+    for seq in range(1, MOST_NARROW + 50):
+        low, width = chance.randrange(-5, 600), chance.choice([1, 4, 9, 300])
+        form = chance.choice(forms).format(v=chance.randrange(9), k=chance.randrange(600))
+        by.append(tombstone(seq, low=low, high=low + width, where=form))
+    expected = one_by_one(records(*rows), by)
+    assert 0 < len(expected) < len(rows)
+    assert left(records(*rows), by=by) == expected
+
+
+def test_a_narrow_delete_of_a_field_that_the_records_lack_hides_none_of_them() -> None:
+    table = records(*((k, k % 3, 1) for k in range(40)))
+    by = [tombstone(5, low=k, high=k + 2, where="v = 1") for k in range(3, 30, 3)]
+    lacking = check("gone = 1", pa.schema({"gone": pa.int64()}))
+    by += [structs.replace(tombstone(9, low=k, high=k + 2), condition=lacking) for k in range(3, 30, 3)]
+    assert left(table, by=by) == [(k, k % 3) for k in range(40) if not (3 <= k < 29 and k % 3 == 1)]
