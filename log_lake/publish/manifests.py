@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import fastavro
 from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.manifest import (
     DataFile,
@@ -30,6 +29,7 @@ from pyiceberg.schema import Schema
 
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.formats.avro_container import open_container
+from log_lake.loading.formats.avro_values import values_of
 
 MAX_MANIFESTS = 32
 """Manifests of one content in a table.  If there are more, all are written again as few."""
@@ -126,10 +126,9 @@ class Files:
         """
         data = self._read(location)
         container = open_container(io.BytesIO(data))
-        plain = container.with_schema(
-            container.schema, Expansion(most=100, free=MAX_FREE, size=len(data))
-        ).read()
-        for _ in fastavro.reader(io.BytesIO(plain)):
+        plain = container.uncompressed(Expansion(most=100, free=MAX_FREE, size=len(data)))
+        unpacked = open_container(io.BytesIO(plain))
+        for _ in values_of(unpacked, unpacked.schema, Expansion(size=len(plain))):
             pass
         return MemoryFile(location, plain)
 

@@ -490,7 +490,108 @@ def test_a_block_that_ends_within_a_value_says_so(lake: Command) -> None:
     lake.pool("p")
     data = avro(record("long"), [{"k": 1, "v": 1}])
     more = data[:-20] + b"\x04" + data[-19:]  # it says 2 records
-    assert "it ends within its header or within a value" in lake.refuses_records("p", more, "a.avro")
+    assert "a.avro: not a readable Avro file: block 1: it ends within a value" in lake.refuses_records(
+        "p", more, "a.avro"
+    )
+
+
+def blocks(kind: Any, *contents: bytes) -> bytes:
+    """A file with a block of one record for each content; the record is of `record(kind)`."""
+    sync = b"S" * 16
+    header = io.BytesIO()
+    meta = {"avro.schema": json.dumps(record(kind)).encode(), "avro.codec": b"null"}
+    fastavro.schemaless_writer(header, avro_container._HEADER, {"meta": meta, "sync": sync})
+    long = avro_container._long
+    parts = [long(1) + long(len(content)) + content + sync for content in contents]
+    return b"".join([avro_container._MAGIC, header.getvalue(), *parts])
+
+
+def zigzag(number: int) -> bytes:
+    return avro_container._long(number) if number >= 0 else avro_container._varint_of(-2 * number - 1)
+
+
+TEXT = {"type": "record", "name": "t", "fields": [{"name": "x", "type": ["null", "string"]}]}
+
+
+@pytest.mark.parametrize("number", [-1, -2, -3, 2, 5, -(2**62), 2**62])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ["null", "string"],
+        ["int", "string"],
+        {"type": "array", "items": ["null", "string"]},
+        {"type": "map", "values": ["null", "string"]},
+        TEXT,
+        ["null", TEXT],
+    ],
+    ids=["nullable", "of two types", "in an array", "in a map", "in a record", "in a nullable record"],
+)
+def test_a_number_of_no_alternative_of_a_union_is_damage_of_a_named_block(
+    tmp_path: Path, kind: Any, number: int
+) -> None:
+    before = {
+        "array": zigzag(1),
+        "map": zigzag(1) + b"\x02m",
+    }.get(kind["type"] if isinstance(kind, dict) else "", zigzag(1) if kind == ["null", TEXT] else b"")
+    after = b"\0" if isinstance(kind, dict) and kind["type"] in ("array", "map") else b""
+    good, bad = (zigzag(1) + before + zigzag(at) + b"\x02a" + after for at in (1, number))
+    file = tmp_path / "a.avro"
+    file.write_bytes(blocks(kind, good))
+    assert [block.table.num_rows for block in read_avro(Reading(str(file)))] == [1]
+    file.write_bytes(blocks(kind, good, bad))
+    with pytest.raises(InvalidInput) as refused:
+        list(read_avro(Reading(str(file))))
+    says = f"{file}: not a readable Avro file: block 2: a union has no alternative {number}"
+    assert str(refused.value) == says
+
+
+def test_a_number_of_no_record_of_the_files_union_is_damage(lake: Command) -> None:
+    kinds = [record("string", name="a"), record("long", name="b")]
+    data = avro(kinds, [("a", {"k": 1, "v": "x"})])
+    lake.pool("p")
+    damaged = data[:-20] + data[-20:].replace(b"\x00\x02\x02x", b"\x01\x02\x02x")
+    assert damaged != data
+    assert "block 1: a union has no alternative -1" in lake.refuses_records("p", damaged, "a.avro")
+
+
+@pytest.mark.parametrize("length", [-1, -3, 4, 2**40, 2**62, -(2**63)])
+@pytest.mark.parametrize("kind", ["string", "bytes"])
+def test_a_length_that_no_text_has_is_damage(tmp_path: Path, kind: str, length: int) -> None:
+    file = tmp_path / "a.avro"
+    file.write_bytes(blocks(kind, zigzag(1) + zigzag(3) + b"abc", zigzag(2) + zigzag(length) + b"abc"))
+    with pytest.raises(InvalidInput, match=r"a\.avro: not a readable Avro file: block 2: "):
+        list(read_avro(Reading(str(file))))
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["count", "size"])
+@pytest.mark.parametrize("number", [-1, 2**40, 2**62, -(2**63), 2**63])
+def test_a_number_that_no_block_has_is_damage(tmp_path: Path, at: int, number: int) -> None:
+    file = tmp_path / "a.avro"
+    numbers = [zigzag(1), zigzag(5)]
+    numbers[at] = zigzag(number)
+    good = blocks("string", zigzag(1) + zigzag(3) + b"abc")
+    file.write_bytes(good + b"".join(numbers) + b"\x04\x06abc" + b"S" * 16)
+    with pytest.raises(
+        InvalidInput, match=r"a\.avro: (not a readable Avro file: block 2: |.* of content; if you)"
+    ):
+        list(read_avro(Reading(str(file))))
+
+
+def test_a_boolean_is_a_byte_of_zero_or_one(lake: Command) -> None:
+    lake.pool("p")
+    contents = [zigzag(k) + bytes([byte]) for k, byte in enumerate((0, 1, 2))]
+    lake("load", "p", lake.file("a.avro", blocks("boolean", *contents)), "--bad-records", "quarantine")
+    assert lake.scan("p") == [{"k": 0, "v": False}, {"k": 1, "v": True}]
+    (bad,) = lake.scan("p.$rejected")
+    assert (bad["line"], bad["reason"]) == (3, "field 'v': a boolean that is neither true nor false")
+
+
+def test_an_array_in_blocks_with_their_sizes_is_read(lake: Command) -> None:
+    """A negative count of an array's block says that the block's size follows."""
+    lake.pool("p")
+    content = zigzag(1) + zigzag(-2) + zigzag(2) + b"\x0a\x0c" + zigzag(1) + b"\x0e" + b"\0"
+    lake.load_records("p", blocks({"type": "array", "items": "int"}, content), "a.avro")
+    assert lake.scan("p") == [{"k": 1, "v": [5, 6, 7]}]
 
 
 NOTHING: dict[str, Any] = {

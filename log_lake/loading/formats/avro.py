@@ -19,8 +19,8 @@ from lake_core.schemas.limits import schema_fault
 from log_lake.loading.block import Block, Reading, Rejected, batch_rows
 from log_lake.loading.formats.avro_container import TooLarge, open_container
 from log_lake.loading.formats.avro_types import Form, Types, Unsupported
+from log_lake.loading.formats.avro_values import values_of
 from log_lake.loading.formats.calendars import Calendar
-from log_lake.loading.formats.promises import block_fault
 from log_lake.loading.opening import open_unpacked
 from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
 from log_lake.texts.typed_json import dumps_shown
@@ -35,8 +35,6 @@ UTF-8, and for numbers that are too large."""
 
 def read_avro(reading: Reading) -> Iterator[Block]:
     """Yields the file's records, in blocks.  Raises InvalidInput."""
-    import fastavro  # few files are Avro, and loading it takes time
-
     with open_unpacked(reading) as file:
         with _naming(reading):
             container = open_container(file)
@@ -44,14 +42,9 @@ def read_avro(reading: Reading) -> Iterator[Block]:
             types = Types(calendar)
             forms = types.alternatives(container.schema)
             wire = [types.wrapped(form, number) for number, form in enumerate(forms)]
-            blocks = fastavro.block_reader(
-                container.with_schema(
-                    wire if isinstance(container.schema, list) else wire[0], reading.expansion
-                ),
-                handle_unicode_errors="surrogateescape",
-            )
+            schema = wire if isinstance(container.schema, list) else wire[0]
         rows = _Rows(reading, forms, calendar)
-        batches = _batches(blocks, rows.most, reading.block_bytes)
+        batches = _batches(values_of(container, schema, reading.expansion), rows.most, reading.block_bytes)
         first = 1
         while True:  # bounded by the file
             with _naming(reading):
@@ -62,27 +55,18 @@ def read_avro(reading: Reading) -> Iterator[Block]:
             first += len(values)
 
 
-def _batches(blocks: Iterable[Any], most: int, most_bytes: int) -> Iterator[list[dict[str, Any]]]:
-    """Yields the records of fastavro's blocks, at most `most` together, and fewer if they have `most_bytes` in
-    binary form.
-
-    Raises ValueError if a block has more records than it states.
-    """
-    values: list[dict[str, Any]] = []
+def _batches(values: Iterable[tuple[Any, int]], most: int, most_bytes: int) -> Iterator[list[dict[str, Any]]]:
+    """Yields the values in lists of at most `most`, and of fewer if they have `most_bytes` in binary form."""
+    batch: list[dict[str, Any]] = []
     size = 0
-    for block in blocks:
-        content, begin = block.bytes_, 0
-        for value in block:
-            values.append(value)
-            end = content.tell()
-            size, begin = size + end - begin, end
-            if len(values) >= most or size >= most_bytes:
-                yield values
-                values, size = [], 0
-        if fault := block_fault(block.num_records, len(content.read())):
-            raise ValueError(fault)
-    if values:
-        yield values
+    for value, taken in values:
+        batch.append(value)
+        size += taken
+        if len(batch) >= most or size >= most_bytes:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 @contextmanager
@@ -96,7 +80,7 @@ def _naming(reading: Reading) -> Iterator[None]:
     except (Unsupported, TooLarge) as error:
         reading.unreadable(0, str(error))
     except EOFError:
-        reading.unreadable(0, "not a readable Avro file: it ends within its header or within a value")
+        reading.unreadable(0, "not a readable Avro file: it ends within its header")
     except KeyError as error:
         reading.unreadable(0, f"not a readable Avro file: its header or its schema has no {error}")
     except Exception as error:

@@ -1,8 +1,7 @@
 """The container of an Avro file: its schema, and its blocks without their compression.
 
-fastavro reads the values.  But it needs another package for each codec, and converts logical types to Python's
-types, which hold fewer values than Avro's.  So it gets a rewritten file: with the caller's schema, and without
-compression. Source: the specification of Avro 1.12, "Object Container Files".
+fastavro reads the values (`avro_values`).  But it needs another package for each codec, so the blocks are unpacked
+here.  Source: the specification of Avro 1.12, "Object Container Files".
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ none."""
 _CHECKSUM = 4
 """Bytes of the CRC-32 after a block of Snappy."""
 _PART = 1 << 20
-"""How many bytes a stream is asked for at a time. Arrow allocates as much memory as it is asked for."""
+"""How many bytes a stream is asked for at a time: Arrow and Python allocate as much as they are asked for."""
 
 
 class TooLarge(ValueError):
@@ -54,35 +53,37 @@ class AvroFile:
     sync: bytes
     file: BinaryIO
 
-    def with_schema(self, schema: Any, expansion: Expansion) -> BinaryIO:
-        """Returns the same values as an uncompressed Avro file with another schema.  By both schemas, the values
-        must have the same bytes.
+    def blocks(self, expansion: Expansion) -> Iterator[tuple[int, bytes]]:
+        """Yields for each block the number of its values, and their bytes.
 
-        Each block is unpacked whole.  Reading raises TooLarge if the blocks have more content than `expansion`
-        allows.
+        Each block is unpacked whole.  Raises TooLarge if the blocks have more content than `expansion` allows, and
+        ValueError and exceptions of the decompressors if a block is damaged.
         """
-        return cast(BinaryIO, io.BufferedReader(_Recoded(self._parts(schema, expansion)), 1 << 18))
-
-    def _parts(self, schema: Any, expansion: Expansion) -> Iterator[bytes]:
-        from fastavro import schemaless_writer
-
-        header = io.BytesIO()
-        meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
-        schemaless_writer(header, _HEADER, {"meta": meta, "sync": self.sync})
-        yield _MAGIC + header.getvalue()
         content = 0
         while (count := _read_long(self.file)) is not None:  # bounded by the file
             size = _read_long(self.file)
             if count < 0 or size is None or size < 0:
-                raise ValueError("a block's number of values, or its size, is damaged")
+                raise ValueError("its number of values, or its size, is damaged")
             data = _exactly(self.file, size)
             _check(content + _SAID.get(self.codec, len)(data), expansion)
             block = _CODECS[self.codec](data, expansion.allowed - content)
             content += max(len(block), count * _RECORD)
             _check(content, expansion)
             if _exactly(self.file, len(self.sync)) != self.sync:
-                raise ValueError("a block does not end with the file's mark")
-            yield _long(count) + _long(len(block)) + block + self.sync
+                raise ValueError("it does not end with the file's mark")
+            yield count, block
+
+    def uncompressed(self, expansion: Expansion) -> bytes:
+        """Returns the same values as an Avro file without compression.  Raises as `blocks` does."""
+        from fastavro import schemaless_writer
+
+        header = io.BytesIO()
+        meta = {"avro.schema": json.dumps(self.schema).encode(), "avro.codec": b"null"}
+        schemaless_writer(header, _HEADER, {"meta": meta, "sync": self.sync})
+        parts = [_MAGIC + header.getvalue()]
+        for count, block in self.blocks(expansion):
+            parts.append(_long(count) + _long(len(block)) + block + self.sync)
+        return b"".join(parts)
 
 
 def open_container(file: BinaryIO) -> AvroFile:
@@ -99,32 +100,6 @@ def open_container(file: BinaryIO) -> AvroFile:
     return AvroFile(json.loads(header["meta"]["avro.schema"]), codec, header["meta"], header["sync"], file)
 
 
-class _Recoded(io.RawIOBase):
-    """The parts of a file, joined to one stream."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts, self._part, self._at = parts, b"", 0
-        self._told = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while self._at == len(self._part):  # bounded by the file
-            part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._part, self._at = part, 0
-        data = self._part[self._at : self._at + len(buffer)]
-        buffer[: len(data)] = data
-        self._at += len(data)
-        self._told += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._told
-
-
 def _check(content: int, expansion: Expansion) -> None:
     if fault := expansion.fault(content):
         raise TooLarge(fault)
@@ -134,7 +109,7 @@ def _inflated(data: bytes, most: int) -> bytes:
     decompressor = zlib.decompressobj(-15)
     plain = decompressor.decompress(data, most + 1)
     if len(plain) <= most and not decompressor.eof:
-        raise ValueError("a block's compressed data is cut")
+        raise ValueError("its compressed data is cut")
     return plain
 
 
@@ -155,7 +130,7 @@ def _streams(decompressor: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
             if len(plain) > most:
                 break
             if not stream.eof:
-                raise ValueError("a block's compressed data is cut")
+                raise ValueError("its compressed data is cut")
             data = stream.unused_data
         return plain
 
@@ -166,7 +141,7 @@ def _of_snappy(data: bytes, _: int) -> bytes:
     packed, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
     plain = _of_arrow("snappy", packed, _SAID["snappy"](packed))
     if zlib.crc32(plain) != int.from_bytes(checksum, "big"):
-        raise ValueError("a block's checksum is another one")
+        raise ValueError("its checksum is another one")
     return plain
 
 
@@ -206,13 +181,15 @@ bytes."""
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
-    data = file.read(size)
+    """Returns so many bytes of the file.  Raises ValueError if there are fewer; the damaged size of a block may be
+    any number."""
+    data = bytearray()
     while len(data) < size:  # bounded by the file
-        more = file.read(size - len(data))
+        more = file.read(min(size - len(data), _PART))
         if not more:
-            raise ValueError("the file ends within a block")  # fastavro takes EOFError for the end
+            raise ValueError("the file ends within it")
         data += more
-    return data
+    return bytes(data)
 
 
 def _varint(file: BinaryIO | io.BytesIO) -> int | None:
@@ -225,7 +202,7 @@ def _varint(file: BinaryIO | io.BytesIO) -> int | None:
                 raise ValueError("the file ends within a number")
             return None
         value |= (byte[0] & 0x7F) << shift
-        if byte[0] < 0x80:
+        if byte[0] < 0x80 and value < 1 << 64:
             return value
         shift += 7
     raise ValueError("a number has more than 64 bits")
@@ -238,7 +215,12 @@ def _read_long(file: BinaryIO | io.BytesIO) -> int | None:
 
 def _long(value: int) -> bytes:
     """Returns a number that is not negative in Avro's form."""
-    value, data = value << 1, bytearray()
+    return _varint_of(value << 1)
+
+
+def _varint_of(value: int) -> bytes:
+    """Returns an unsigned number as seven bits per byte, the lowest first."""
+    data = bytearray()
     while value > 0x7F:  # bounded by the number's bits
         data.append(value & 0x7F | 0x80)
         value >>= 7

@@ -6,6 +6,7 @@ fastavro reads by a schema whose binary form is the same, but in which nothing d
 |---|---|
 | a logical type | the integer or the bytes below it |
 | an enum | its number |
+| a boolean | its byte, as an integer: fastavro takes every byte but 0 for true |
 | a map | an array of records of key and value: a dict would keep the last of two equal keys only |
 | an alternative of a union | a record of one field, whose name says which alternative it is |
 | names | `f0`, `f1`, ...; `n0`, `n1`, ...: some writers take names that Avro does not allow |
@@ -282,6 +283,13 @@ def _text_form(form: Form, text: Convert) -> Form:
     return replace(form, kind=pa.field("", pa.string()), plain=text, store=text)
 
 
+def _boolean(number: int) -> bool:
+    """Converts the byte of a boolean, which is read as an integer: the byte 1 is Avro's form of -1."""
+    if number not in (0, -1):
+        raise NotReadable("a boolean that is neither true nor false")
+    return number == -1
+
+
 def _enum(schema: Any) -> Form:
     symbols = tuple(schema["symbols"])
 
@@ -411,7 +419,6 @@ _PLAIN = {
     name: Form(pa.field("", kind), name, _same, is_empty=name == "null")
     for name, kind in {
         "null": pa.null(),
-        "boolean": pa.bool_(),
         "int": pa.int32(),
         "long": pa.int64(),
         "float": pa.float32(),
@@ -419,4 +426,5 @@ _PLAIN = {
         "bytes": pa.binary(),
     }.items()
 }
+_PLAIN["boolean"] = Form(pa.field("", pa.bool_()), "int", _boolean, _boolean)
 _PLAIN["string"] = Form(pa.field("", pa.string()), "string", read_string)

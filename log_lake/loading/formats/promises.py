@@ -52,6 +52,6 @@ def block_fault(records: int, bytes_left: int) -> str:
     if not bytes_left:
         return ""
     return (
-        f"a block says that it has {counted(records, 'record')}, but they leave {counted(bytes_left, 'byte')} "
+        f"it says that it has {counted(records, 'record')}, but they leave {counted(bytes_left, 'byte')} "
         f"of it: {_DAMAGED}"
     )
