@@ -130,8 +130,13 @@ None; then `rebuilt` goes on with the members inside."""
 
 
 def is_nested(kind: pa.DataType) -> bool:
-    """Whether the type is a list, a map, or a record that has fields."""
-    return bool(pa.types.is_map(kind) or is_list(kind) or (pa.types.is_struct(kind) and kind.num_fields))
+    """Whether the type is a list, a map, a union, or a record that has fields."""
+    return bool(
+        pa.types.is_map(kind)
+        or is_list(kind)
+        or pa.types.is_union(kind)
+        or (pa.types.is_struct(kind) and kind.num_fields)
+    )
 
 
 def rebuilt(
@@ -151,6 +156,9 @@ def rebuilt(
         arrays = [member for member, _ in members]
         records = pa.StructArray.from_arrays(arrays, fields=fields, mask=mask_of(array))
         return records, field.with_type(records.type)
+    if pa.types.is_union(kind):
+        union = _rebuilt_union(array, rows, change)
+        return union, field.with_type(union.type)
     items = Items(array)
     rows = rows[items.rows]
     if pa.types.is_map(kind):
@@ -162,3 +170,15 @@ def rebuilt(
     new_values, value_field = rebuilt(items.values, kind.value_field, rows, change)
     list_type = pa.list_(value_field.with_nullable(True))
     return items.as_lists(new_values, list_type), field.with_type(list_type)
+
+
+def _rebuilt_union(array: pa.Array, rows: RowNumbers, change: LeafChange) -> pa.Array:
+    """Returns a dense union with the values of each type changed."""
+    codes, offsets = np.zeros(len(array), np.int8), np.zeros(len(array), np.int32)
+    values, names = [], []
+    for code, part in enumerate(alternatives(array)):
+        codes[part.rows], offsets[part.rows] = code, np.arange(len(part.rows))
+        changed, field = rebuilt(part.values, part.field, rows[part.rows], change)
+        values.append(changed)
+        names.append(field.name)
+    return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), values, names)

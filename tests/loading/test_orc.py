@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import io
+from collections.abc import Callable
 
 import pyarrow as pa
+import pyorc
 import pytest
 from pyarrow import orc
 
 from log_lake.lake import Lake
+from log_lake.loading.formats import orc_footer
+from log_lake.zng.wire import uvarint
 from tests.support.command import Command
 
 US, NS = pa.timestamp("us"), pa.timestamp("ns")
@@ -187,3 +191,78 @@ def test_no_entry_of_a_map_is_lost_beside_far_timestamps(lake: Command, far: boo
     lake.load_records("p", of(once, once), "once.orc")
     assert [len(r["r"]["l"][0]) for r in lake.scan("p")] == [2, 2]
     assert "same key" in lake.refuses_records("p", of(once, twice), "twice.orc")
+
+
+def orc_file(schema: str, records: list[dict[str, object]], *, julian: bool = False) -> bytes:
+    """A file that pyorc writes, without compression; its footer may name the hybrid calendar."""
+    sink = io.BytesIO()
+    dicts, plain = pyorc.StructRepr.DICT, pyorc.CompressionKind.NONE
+    with pyorc.Writer(sink, schema, struct_repr=dicts, compression=plain) as writer:
+        writer.writerows(records)
+    data = sink.getvalue()
+    if not julian:
+        return data
+    postscript = data[-1 - data[-1] : -1]
+    size, after = orc_footer._varint(postscript, 1)
+    begin = len(data) - 1 - len(postscript) - size
+    footer = data[begin : begin + size] + bytes([orc_footer._CALENDAR << 3, orc_footer._JULIAN])
+    postscript = postscript[:1] + uvarint(len(footer)) + postscript[after:]
+    return data[:begin] + footer + postscript + bytes([len(postscript)])
+
+
+OLD, OLD_AS_JULIAN = dt.date(1500, 1, 1), "1499-12-23"
+
+
+@pytest.mark.parametrize("julian", [False, True])
+def test_dates_in_a_union_have_the_calendar_of_the_file(lake: Command, julian: bool) -> None:
+    union = "uniontype<int,struct<d:date>,date>"  # pyorc tries them in this order
+    schema = f"struct<k:int,u:{union},l:array<{union}>,m:map<string,{union}>>"
+    values = [OLD, 5, {"d": OLD}]
+    rows = [{"k": k, "u": value, "l": [value, 7], "m": {"x": value}} for k, value in enumerate(values)]
+    lake.pool("p")
+    lake.load_records("p", orc_file(schema, rows, julian=julian), "a.orc")
+    day = OLD_AS_JULIAN if julian else OLD.isoformat()
+    right = [day, 5, {"d": day}]
+    assert lake.scan("p") == [{"k": k, "u": v, "l": [v, 7], "m": {"x": v}} for k, v in enumerate(right)]
+
+
+def test_times_in_a_union_are_those_of_the_file_or_the_field_is_named(lake: Command) -> None:
+    lake.pool("p")
+    near, far = dt.datetime(2020, 1, 1), dt.datetime(9999, 1, 1)
+    schema = "struct<k:int,u:uniontype<int,timestamp>>"
+    lake.load_records("p", orc_file(schema, [{"k": 1, "u": near}, {"k": 2, "u": 7}]), "a.orc")
+    assert [one["u"] for one in lake.scan("p")] == ["2020-01-01T00:00:00", 7]
+    message = lake.refuses_records("p", orc_file(schema, [{"k": 1, "u": far}, {"k": 2, "u": 7}]), "b.orc")
+    assert "field 'u': a union beside timestamps of the years before 1677 or after 2262" in message
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("struct<s:string,t:timestamp>", lambda text, time: {"s": text, "t": time}),
+        ("array<struct<s:varchar(9),t:timestamp>>", lambda text, time: [{"s": text, "t": time}]),
+        ("map<string,timestamp>", lambda text, time: {text: time}),
+    ],
+)
+def test_text_that_is_not_utf8_beside_far_timestamps_is_refused_by_the_field(
+    lake: Command, kind: str, value: Callable[[str, dt.datetime], object]
+) -> None:
+    far = dt.datetime(9999, 12, 31)
+    data = orc_file(f"struct<k:int,r:{kind}>", [{"k": k, "r": value(t, far)} for k, t in enumerate("XYZ")])
+    lake.pool("p")
+    lake.load_records("p", data, "a.orc")
+    bad = data.replace(b"XYZ", b"X\xffZ")
+    assert bad != data
+    message = lake.refuses_records("p", bad, "b.orc")
+    assert "text that is not UTF-8, in a field of 'r', beside timestamps of the years before 1677" in message
+
+
+def test_text_that_is_not_utf8_in_another_field_than_far_timestamps_is_a_bad_record(lake: Command) -> None:
+    far = dt.datetime(9999, 12, 31)
+    data = orc_file(
+        "struct<k:int,s:string,t:timestamp>", [{"k": k, "s": "XYZ"[k], "t": far} for k in range(3)]
+    )
+    lake.pool("p")
+    lake("load", "p", lake.file("a.orc", data.replace(b"XYZ", b"X\xffZ")), "--bad-records", "quarantine")
+    assert [one["s"] for one in lake.scan("p")] == ["X", "Z"]
+    assert [one["reason"] for one in lake.scan("p.$rejected")] == ["field 's': not UTF-8"]

@@ -8,6 +8,7 @@ Times come as pairs of integers, and stay records of two fields until they are s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ SECONDS, NANOS = "seconds", "nanoseconds"
 PAIR = pa.struct([(SECONDS, pa.int64()), (NANOS, pa.int64())])
 _PAIRED = b"lake.pair"
 """Metadata of a field whose pairs stand for timestamps; its value is their zone."""
+
+_BESIDE = "beside timestamps of the years before 1677 or after 2262"
 
 
 def pair_zone(field: pa.Field) -> str | None:
@@ -48,7 +51,8 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
     only `fields`, with pairs of integers in place of timestamps.
 
     `first` is the number of the first record, from 0.  At the end of the file the function returns no columns.
-    It raises what pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
+    It raises what pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish and for
+    text that is not UTF-8.
     """
     import pyorc
 
@@ -70,17 +74,30 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
     reader = pyorc.Reader(
         file, column_names=columns, struct_repr=pyorc.StructRepr.DICT, converters=converters
     )
-    _check_maps(reader, fields)
+    with _naming_texts(names):
+        _check_maps(reader, fields)
     reader.seek(first)
     paired = [_paired(field) for field in fields]
 
     def read(count: int) -> Columns:
-        rows: list[Any] = list(reader.read(count))
+        with _naming_texts(names):
+            rows: list[Any] = list(reader.read(count))
         if not rows:
             return []
         return [(pa.array([_python(row[one.name], one) for row in rows], one.type), one) for one in paired]
 
     return read
+
+
+@contextmanager
+def _naming_texts(names: list[str]) -> Iterator[None]:
+    """Within the block an error of pyorc's, about text that is not UTF-8, names the fields."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"text that is not UTF-8, in a field of {', '.join(map(repr, names))}, {_BESIDE}"
+        ) from error
 
 
 def _check_maps(reader: Any, fields: list[pa.Field]) -> None:
@@ -99,9 +116,7 @@ def _check_maps(reader: Any, fields: list[pa.Field]) -> None:
             _count_keys(row[field.name], described[field.name], keys)
     for key, counted in keys.items():
         if reader[key].statistics.get("number_of_values", 0) > counted:
-            raise ValueError(
-                "a map has the same key twice, beside timestamps of the years before 1677 or after 2262"
-            )
+            raise ValueError(f"a map has the same key twice, {_BESIDE}")
 
 
 def _keys_of(described: Any) -> Iterator[int]:
@@ -143,9 +158,7 @@ def _paired(field: pa.Field) -> pa.Field:
     if is_list(kind):
         return field.with_type(pa.list_(_paired(kind.value_field)))
     if pa.types.is_union(kind):
-        raise ValueError(
-            f"field {field.name!r}: a union beside timestamps of the years before 1677 or after 2262"
-        )
+        raise ValueError(f"field {field.name!r}: a union {_BESIDE}")
     return field
 
 
