@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyField, PoolKey
-from log_lake.sql_writes.text import ChangeTarget, StatementText, refuse_others, target_of
+from log_lake.sql_writes.text import ChangeTarget, StatementText, check_columns, refuse_others, target_of
 
 _HOW = (
     "CREATE TABLE NAME AS SELECT ... ORDER BY FIELD makes an append pool with that key, CREATE TABLE NAME (PRIMARY "
@@ -47,6 +47,7 @@ def create_of(tree: exp.Create, text: StatementText) -> Create:
     query = tree.expression
     if not isinstance(query, exp.Query):
         raise InvalidInput(f"CREATE: a pool has the fields of the records that it gets; {_HOW}")
+    check_columns(query, "CREATE")
     table, key, kind = tree.this, _order(query), "append"
     if isinstance(table, exp.Schema):
         table, key, kind = table.this, _primary(table), "upsert"

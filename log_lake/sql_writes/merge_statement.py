@@ -17,6 +17,7 @@ from log_lake.sql_writes.text import (
     ChangeTarget,
     StatementText,
     assigned,
+    check_columns,
     check_of_record,
     refuse_others,
     target_of,
@@ -99,6 +100,7 @@ class MergeStatement:
 def merge_of(tree: exp.Merge, text: StatementText) -> MergeStatement:
     """Returns the MERGE that a parsed statement describes.  Raises InvalidInput, which names the clause."""
     refuse_others(tree, {"this", "using", "on", "using_cond", "whens"})
+    check_columns(tree.args["using"], "MERGE")
     target = target_of(tree.this, may_be_named=True)
     head, *whens = text.after(TokenType.USING).split(TokenType.WHEN)
     source, using = head.cut(TokenType.USING) if tree.args.get("using_cond") else head.cut(TokenType.ON)

@@ -23,6 +23,7 @@ from log_lake.sql_writes.text import (
     ChangeTarget,
     StatementText,
     assigned,
+    check_columns,
     first_line,
     refuse_others,
     target_of,
@@ -135,6 +136,7 @@ def _insert(tree: exp.Insert, text: StatementText) -> Insert:
         )
     if tree.expression is None:
         raise InvalidInput("INSERT: give VALUES or a SELECT")
+    check_columns(tree.expression, "INSERT")
     query = _query(text, named=fields is not None)
     if isinstance(tree.expression, exp.Values):
         query = f"SELECT * FROM ({query})"

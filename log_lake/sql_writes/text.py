@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import Token, TokenType, exp
 
 from lake_core.errors import InvalidInput
+from log_lake.system_tables.columns import folded
 
 _OPENS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSES = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
@@ -111,6 +112,22 @@ def check_of_record(tree: Any, what: str) -> None:
             raise InvalidInput(
                 f"{what}: {words} is not done; an expression takes the fields of its own record"
             )
+
+
+def check_columns(tree: exp.Expression, verb: str) -> None:
+    """Raises InvalidInput if a query within the statement has two columns that SQL takes for one.
+
+    DuckDB would call the second one `NAME_1`, and the pool may have a field of that name.
+    """
+    for one in tree.find_all(exp.Subquery, exp.Values, exp.CTE):
+        names = one.alias_column_names or getattr(one.this, "named_selects", [])
+        alike: dict[str, str] = {}
+        for name in names:
+            if name != "*" and alike.setdefault(folded(name), name) is not name:
+                columns = f'"{alike[folded(name)]}" and "{name}"'
+                raise InvalidInput(
+                    f"{verb}: a query inside has the columns {columns}, which SQL takes for one; rename one (AS)"
+                )
 
 
 def refuse_others(tree: exp.Expression, done: set[str]) -> None:

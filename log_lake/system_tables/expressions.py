@@ -18,6 +18,7 @@ from lake_core.errors import InvalidInput
 from lake_core.values.types import is_json
 from log_lake.columns.json_text import typed_inside
 from log_lake.system_tables.answers import carried, marked, quoted
+from log_lake.system_tables.columns import Renamed
 from log_lake.system_tables.dataset import as_sql_sees
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.sql import how_to_quote
@@ -87,7 +88,9 @@ class FieldSetter:
             answer = relation.to_arrow_table()
         except duckdb.Error as error:
             stop.check()
-            raise wrong(error, verb=self._verb) from error
+            fields = Renamed()
+            fields.add("records", records.schema)
+            raise wrong(error, verb=self._verb, fields=fields) from error
         expressions = self._expressions
         rows = seen.column(ROW).combine_chunks()
         if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):
@@ -112,8 +115,13 @@ def numbered(records: pa.Table) -> pa.Table:
     return as_sql_sees(records).append_column(ROW, pa.array(range(records.num_rows), pa.int64()))
 
 
-def wrong(error: duckdb.Error, *, verb: str) -> InvalidInput:
-    """Turns an error of DuckDB about a statement into InvalidInput, in one line."""
+def wrong(error: duckdb.Error, *, verb: str, fields: Renamed | None = None) -> InvalidInput:
+    """Turns an error of DuckDB about a statement into InvalidInput, in one line.
+
+    If the statement names fields that SQL takes for one, the line says their other names.
+    """
+    if fields and (hint := fields.hint(str(error))):
+        return InvalidInput(f"{verb}: {hint}")
     first, _, _ = str(error).partition("\n")
     return InvalidInput(f"{verb}: {first.strip()}{how_to_quote(first)}")
 

@@ -8,7 +8,7 @@ Called by `sql_writes`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
@@ -58,10 +58,13 @@ class MergeJoin:
     unsourced: Cases
     unmatched: Cases
     acts: frozenset[int]
+    fields: Renamed = field(default_factory=Renamed)
+    """The fields of both sides that have other names in SQL."""
 
     def hold(self, source: pa.RecordBatchReader) -> None:
         """Stores the records of the source in the connection. Raises InvalidInput, and what reading them
         raises."""
+        self.fields.add(self.source_name, source.schema)
         self._take(source.schema.empty_table(), 0, f"CREATE TEMP TABLE {_SOURCE} AS")
         count = 0
         for batch in source:
@@ -101,6 +104,7 @@ class MergeJoin:
         marked as matched. Raises InvalidInput if two changing clauses apply to one record.
         """
         self.connection.register("records", numbered(records))
+        self.fields.add(self.name, records.schema)
         t, s = quoted(self.name), quoted(self.source_name)
         self._run(
             f"CREATE OR REPLACE TEMP TABLE {_PAIRS} AS SELECT {t}.{_ROW} AS target, {s}.{_ROW} AS source, "
@@ -175,7 +179,7 @@ class MergeJoin:
                 yield pa.Table.from_arrays(columns, schema=stored)
         except duckdb.Error as error:
             self.stop.check()
-            raise wrong(error, verb="MERGE") from error
+            raise wrong(error, verb="MERGE", fields=self.fields) from error
 
     def meets(self, records: pa.Table, others: pa.Table) -> bool:
         """Whether the records have the same values as the others in all columns of the others; NULL equals
@@ -194,7 +198,7 @@ class MergeJoin:
             self.connection.execute(sql)
         except duckdb.Error as error:
             self.stop.check()
-            raise wrong(error, verb="MERGE") from error
+            raise wrong(error, verb="MERGE", fields=self.fields) from error
 
     def _table(self, sql: str) -> pa.Table:
         self.stop.check()
@@ -202,7 +206,7 @@ class MergeJoin:
             return carried(self.connection.sql(sql)).to_arrow_table()
         except duckdb.Error as error:
             self.stop.check()
-            raise wrong(error, verb="MERGE") from error
+            raise wrong(error, verb="MERGE", fields=self.fields) from error
 
 
 def source_columns(source: pa.Schema, source_name: str) -> tuple[tuple[str, str], ...]:
