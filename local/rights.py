@@ -227,6 +227,16 @@ ROLES = {
     "agent split": Role(
         "splits and joins ranges of keys", (*_POOL, *_OLD_DATA, *_COMMIT, *_ACTIVITY, *_AGENT)
     ),
+    "agent index": Role(
+        "makes the indexes that objects lack, and replaces damaged ones",
+        (
+            *_POOL,
+            *_OLD_DATA,
+            *_rights("POOL/data/index/*", CREATE, DELETE),
+            *_rights("POOL/leases/*", CREATE, DELETE),
+            *_AGENT,
+        ),
+    ),
     "agent checkpoint": Role(
         "writes checkpoints and purges old entries, of pools and of the list of pools",
         (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from log_lake.agents import settings as agents
 from log_lake.agents.checkpoint import plan as checkpoint
 from log_lake.agents.compact import policy as compact
+from log_lake.agents.index import plan as index
 from log_lake.agents.ingest import policy as ingest
 from log_lake.agents.intervals import policy as intervals
 from log_lake.agents.retention import policy as retention
@@ -40,6 +41,7 @@ ROOMS = (
     publish,
     reading,
     tombstones,
+    index,
     ingest,
     kafka,
     intervals,

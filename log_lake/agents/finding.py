@@ -4,7 +4,7 @@ It looks at pools in parallel, and hands out the work in their order.  It does n
 (`why_put_off`), but hands it out with the reason, for the report only.
 
 Every agent skips a paused pool (`agents=paused`).  `upkeep=paused` and hours (`upkeep.window`) limit the agents
-that only merge, save or remove stored data: compact, split, checkpoint, tombstones, retention.  They do not
+that only merge, save or remove stored data: compact, split, checkpoint, tombstones, index, retention.  They do not
 limit ingest and intervals, because users wait for the data, nor erasures, because each is due by a date.  Work
 that began within the hours is finished.  Neither setting limits commands and programs.
 """

@@ -199,6 +199,15 @@ _TABLE = (
         schedule="45 * * * *",
     ),
     AgentRow(
+        name="index",
+        says="Makes the indexes that objects lack",
+        purpose=Purpose.UPKEEP,
+        parameters=("limit",),
+        remembers=WEEK,
+        after="compact",
+        schedule="35 2 * * *",
+    ),
+    AgentRow(
         name="checkpoint",
         says="Saves states, so that pools open quickly; purges old entries",
         purpose=Purpose.UPKEEP,

@@ -19,13 +19,13 @@ SETTINGS = {
     "upkeep": Setting(
         one_of("active", "paused"),
         "active",
-        "paused: compact, split, checkpoint, tombstones and retention skip this pool and say so; loads and "
-        "erasures go on",
+        "paused: compact, split, checkpoint, tombstones, index and retention skip this pool and say so; loads "
+        "and erasures go on",
     ),
     "upkeep.window": Setting(
         HOURS,
         "",
-        "hours in which compact, split, checkpoint, tombstones and retention may begin (22:00-06:00); empty: at "
-        "any time",
+        "hours in which compact, split, checkpoint, tombstones, index and retention may begin (22:00-06:00); "
+        "empty: at any time",
     ),
 }

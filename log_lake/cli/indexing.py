@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.phrases import counted, did_you_mean, human_size
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
@@ -93,12 +93,13 @@ def _show(args: Namespace) -> None:
 
 def _make(args: Namespace) -> None:
     name = args.names[0]
-    pool = _pool(open_lake(args), name)
-    objects, size = make_indexes(pool, damaged=True)
+    made = make_indexes(_pool(open_lake(args), name), checks=lambda index: True)
     if args.json:
-        print_json({"pool": name, "objects": objects, "size": size})
-        return
-    say(f"{name}: made the indexes of {counted(objects, 'object')}, {human_size(size)}")
+        print_json({"pool": name, "objects": made.objects, "size": made.size})
+    else:
+        say(f"{name}: made the indexes of {counted(made.objects, 'object')}, {human_size(made.size)}")
+    if made.faults:
+        raise Corrupt(f"{name}: {'; '.join(made.faults)}; lake fsck {name} says what else is damaged")
 
 
 def _pool(lake: Lake, name: str) -> Pool:

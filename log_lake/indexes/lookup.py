@@ -109,3 +109,9 @@ def in_threads(store: Store, do: Callable[[T], R], items: Sequence[T]) -> list[R
         return [do(item) for item in items]
     with ThreadPoolExecutor(min(AT_ONCE, len(items))) as threads:
         return list(threads.map(do, items))
+
+
+def faults_of(store: Store, indexes: Sequence[ListedIndex]) -> dict[str, str]:
+    """What is wrong with those of the index objects that are damaged, by name.  Reads all of them."""
+    faults = in_threads(store, lambda one: index_fault(store, one), indexes)
+    return {one.info.name: fault for one, fault in zip(indexes, faults, strict=True) if fault}

@@ -139,13 +139,15 @@ class Pool(Journaled):
             log.info("reads without a lease: %s", error)
         self._check_whole(view)
 
-    def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
+    def read_lease(
+        self, version: int, *, why: str, ttl: float | None = None, optional: bool | None = None
+    ) -> HeldLease:
         """Returns a lease for a reader of a version.  It lives for `ttl` seconds, by default for the pool's
-        `lease.ttl`."""
+        `lease.ttl`.  `optional=False`: the reader may not continue without it."""
         context = self.context
         ttl = self.settings["lease.ttl"] if ttl is None else ttl
         note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
-        return HeldLease(self.store, self.config.id, context.ids.new(), note)
+        return HeldLease(self.store, self.config.id, context.ids.new(), note, optional=optional)
 
     def _check_whole(self, view: View) -> None:
         """Raises ObjectVacuumed if a vacuum may take objects of the view, because it began before the lease was

@@ -1,27 +1,28 @@
 """The indexes of a pool's data objects: which exist, and making those that are missing.
 
 Loads and rewritings make the indexes of new objects.  Objects that are older than a rule get theirs here, without
-a transaction: no reference changes.  A lease holds the objects meanwhile, so that no vacuum takes an object whose
-index is being made: the index would stay behind.
+a transaction: no reference changes.  An index holds traces of values, so none may stay behind when a vacuum takes
+its object.  A lease holds the objects meanwhile.  A process that stands still may lose its lease, so it looks for
+the data object once more after each index, and deletes an index that came too late (decision 510).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
-from lake_core.errors import ObjectMissing
+from lake_core import naming
+from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
 from lake_core.ids import home_of
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
 from log_lake.indexes.hashes import indexed_field
-from log_lake.indexes.lookup import index_fault
-from log_lake.indexes.names import ListedIndex, list_indexes
+from log_lake.indexes.lookup import faults_of
+from log_lake.indexes.names import ListedIndex, index_name, list_indexes
 from log_lake.indexes.rule import IndexRule
 from log_lake.indexes.writing import MOST_VALUES, IndexWriter
 from log_lake.lake.pool import Pool
@@ -58,6 +59,27 @@ class IndexTask:
     reference: Reference
     rules: tuple[IndexRule, ...]
 
+    @property
+    def size(self) -> int:
+        """Bytes of the data object."""
+        return self.reference.size
+
+
+@dataclass(frozen=True)
+class IndexesMade:
+    """What came of making indexes: the data objects that got theirs, and the bytes of the new index objects.
+
+    `damaged` index objects were deleted first.  `gone` data objects were taken by a vacuum meanwhile.  `left`: data
+    objects beyond the limit.  `faults`: a line for each data object that is damaged or missing.
+    """
+
+    objects: int = 0
+    size: int = 0
+    damaged: int = 0
+    gone: int = 0
+    left: int = 0
+    faults: tuple[str, ...] = ()
+
 
 def rule_states(pool: Pool) -> list[RuleState]:
     """The states of the pool's rules, over the objects of all branches.  Raises Corrupt, Unavailable."""
@@ -75,68 +97,102 @@ def rule_states(pool: Pool) -> list[RuleState]:
     return states
 
 
-def missing_indexes(pool: Pool, state: PoolState, *, damaged: bool = False) -> list[IndexTask]:
-    """The objects of all branches that lack an index.  Sends one listing.
+def lacking(pool: Pool, state: PoolState, there: Iterable[ListedIndex]) -> list[IndexTask]:
+    """Returns the objects of all branches that lack an index, the largest first; `there` are the whole indexes.
 
-    With `damaged`, reads every index, and deletes those that are damaged.  Raises Corrupt, Unavailable.
+    An object that several branches share is there once.  A clone's objects lie in another pool, which makes their
+    indexes.
     """
-    rules = pool.settings.index_rules
-    if not rules:
-        return []
-    there = _there(pool)
-    if damaged:
-        bad = [place for place, one in there.items() if index_fault(pool.store, one)]
-        pool.store.delete_all([there.pop(place).info.name for place in bad])
+    has = {(one.object_id, one.digest) for one in there}
     tasks = []
     for reference in _objects(pool, state):
         schema = state.schema(reference.schema)
         lacks = [
-            r for r in rules if (reference.object, r.digest) not in there and _fits(r, schema, reference)
+            rule
+            for rule in pool.settings.index_rules
+            if (reference.object, rule.digest) not in has and _fits(rule, schema, reference)
         ]
         if lacks:
             tasks.append(IndexTask(reference, tuple(lacks)))
-    return tasks
+    return sorted(tasks, key=lambda task: (-task.size, task.reference.object))
 
 
 def make_indexes(
     pool: Pool,
     *,
-    damaged: bool = False,
+    checks: Callable[[str], bool] = lambda name: False,
     workers: Workers | None = None,
     progress: Callable[[int], None] = lambda count: None,
-    most: int | None = None,
-) -> tuple[int, int]:
-    """Makes the missing indexes of at most `most` data objects.  Returns how many data objects got an index, and
-    how many bytes the new indexes have.
+    most_bytes: int | None = None,
+) -> IndexesMade:
+    """Makes the indexes that data objects lack, of objects with at most `most_bytes` together, but of one at least.
 
-    `damaged`: also replaces damaged indexes.  Raises Corrupt, Unavailable; indexes that were made stay.
+    `checks` names the index objects that are read first; those that are damaged are deleted and made again.
+    Raises Corrupt if the pool is damaged, Denied without the right to a lease, Unavailable; indexes that were made
+    stay.
     """
     loaded = pool.history.load_open()
-    with pool.read_lease(loaded.version, why="index"):
-        tasks = missing_indexes(pool, loaded.state, damaged=damaged)[:most]
-        work = workers or Here.of(pool.context)
-        objects = size = 0
-        for start in range(0, len(tasks), step := EACH * max(1, work.size) * 4):
-            part = tasks[start : start + step]
-            sizes = work.map(partial(make_index, pool.config), part, each=EACH, alone=1)
-            objects, size = objects + sum(1 for one in sizes if one), size + sum(sizes)
+    work = workers or Here.of(pool.context)
+    made: list[IndexMade] = []
+    with pool.read_lease(loaded.version, why="index", optional=False) as lease:
+        there = list(list_indexes(pool.store, pool.config.id))
+        damaged = faults_of(pool.store, [one for one in there if checks(one.info.name)])
+        if damaged:
+            pool.store.delete_all([*damaged])
+        tasks = lacking(pool, loaded.state, [one for one in there if one.info.name not in damaged])
+        chosen = tasks if most_bytes is None else tasks[: _within([task.size for task in tasks], most_bytes)]
+        for start in range(0, len(chosen), step := EACH * max(1, work.size) * 4):
+            if lease.is_lost:  # a vacuum may take the objects; the next run begins anew
+                break
+            part = chosen[start : start + step]
+            made += work.map(partial(make_index, pool.config), part, each=EACH, alone=1)
             progress(len(part))
-    return objects, size
+    return IndexesMade(
+        objects=sum(one.size > 0 for one in made),
+        size=sum(one.size for one in made),
+        damaged=len(damaged),
+        gone=sum(one.is_gone for one in made),
+        left=len(tasks) - len(made),
+        faults=tuple(one.fault for one in made if one.fault),
+    )
 
 
-def make_index(config: PoolConfig, worker: Worker, task: IndexTask) -> int:
-    """Makes the indexes of one data object.  Returns how many bytes they have, 0 if the object is gone.
+def _within(sizes: Sequence[int], most: int) -> int:
+    """Returns how many of these sizes are at most `most` together, at least 1."""
+    total = 0
+    for count, size in enumerate(sizes):
+        total += size
+        if total > most:
+            return max(1, count)
+    return len(sizes)
 
-    Raises Corrupt if the object is damaged, Unavailable.
-    """
-    writer, key = IndexWriter(task.rules), config.key
-    with suppress(ObjectMissing), DataObject.at(worker.store, task.reference, pool_id=config.id) as data:
-        fields = [indexed_field(data.schema, rule.field) for rule in task.rules]
-        names = list(dict.fromkeys(one[0][0] for one in fields if one is not None))
-        for batch in data.batches(EVERYTHING, key=key, columns=names):
-            writer.add(pa.Table.from_batches([batch]))
-        return writer.write(worker.store, config.id, task.reference.object)
-    return 0
+
+@dataclass(frozen=True)
+class IndexMade:
+    """What came of one data object: the bytes of its new indexes; or it is gone, or `fault` says what it has."""
+
+    size: int = 0
+    is_gone: bool = False
+    fault: str = ""
+
+
+def make_index(config: PoolConfig, worker: Worker, task: IndexTask) -> IndexMade:
+    """Makes the indexes of one data object.  Raises Unavailable."""
+    writer, key, object_id = IndexWriter(task.rules), config.key, task.reference.object
+    try:
+        with DataObject.at(worker.store, task.reference, pool_id=config.id) as data:
+            fields = [indexed_field(data.schema, rule.field) for rule in task.rules]
+            names = list(dict.fromkeys(one[0][0] for one in fields if one is not None))
+            for batch in data.batches(EVERYTHING, key=key, columns=names):
+                writer.add(pa.Table.from_batches([batch]))
+        size = writer.write(worker.store, config.id, object_id)
+        worker.store.open_input(naming.data_object(config.id, object_id)).close()
+    except (ObjectMissing, FileNotFoundError):
+        worker.store.delete_all([index_name(config.id, object_id, rule.digest) for rule in task.rules])
+        return IndexMade(is_gone=True)
+    except Corrupt as error:
+        return IndexMade(fault=str(error))
+    return IndexMade(size)
 
 
 def _there(pool: Pool) -> dict[tuple[str, str], ListedIndex]:

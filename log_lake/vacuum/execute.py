@@ -294,6 +294,9 @@ def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, m
     if indexes:
         means.delete([one.info.name for one in indexes])
     means.delete([naming.data_object(pool.config.id, id) for id in own])
+    # a process that lost its lease may have made one meanwhile; later it finds its object gone (decision 510)
+    if (indexes or pool.settings.index_rules) and (late := indexes_of(pool.store, pool.config.id, own)):
+        means.delete([one.info.name for one in late])
     size = sum(removal.size for removal in own.values()) + sum(one.info.size for one in indexes)
     done = replace(done, objects=done.objects + len(own), size=done.size + size)
     means.progress(done.objects, done.size)

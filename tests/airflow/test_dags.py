@@ -123,7 +123,8 @@ def test_tasks_that_bring_data_go_before_upkeep(tmp_path: Path) -> None:
     orders = {name: {tuple(one) for one in dag["order"].values()} for name, dag in dags.items()}
     assert {len(order) for order in orders.values()} == {1}, "all tasks of an agent weigh the same"
     weights = {name: next(iter(order))[0] for name, order in orders.items()}
-    upkeep = ("lake_compact", "lake_split", "lake_checkpoint", "lake_tombstones", "lake_retention")
+    names = ("compact", "split", "checkpoint", "tombstones", "index", "retention")
+    upkeep = [f"lake_{name}" for name in names]
     assert {weights[name] for name in upkeep} == {1}, "the least that Airflow has without being asked"
     loading = {weights[name] for name in ("lake_ingest", "lake_intervals", "lake_derive")}
     assert len(loading) == 1
@@ -189,7 +190,7 @@ def test_a_limit_is_a_whole_number_from_one_on(forms: dict[str, dict[str, Any]])
     limited = {dag for dag, form in forms.items() if "limit" in form}
     assert limited == {
         f"lake_{name}"
-        for name in ("ingest", "derive", "compact", "split", "checkpoint", "tombstones", "retention")
+        for name in ("ingest", "derive", "compact", "split", "checkpoint", "tombstones", "index", "retention")
     }
     for dag in limited:
         assert refused(forms[dag], limit=1) == [], dag

@@ -79,6 +79,7 @@ AGENTS = (
     "compact",
     "derive",
     "erasure",
+    "index",
     "ingest",
     "intervals",
     "retention",

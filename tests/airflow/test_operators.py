@@ -369,7 +369,7 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
     assert "pools must be a list of names" in said[5]
     assert said[6].startswith("TransactionTrigger: pause must be a number of seconds, at least 0.05")
     assert said[7] == (
-        "LakeUpkeep: no agent 'ingest'; the agents are compact, split, tombstones, checkpoint, retention"
+        "LakeUpkeep: no agent 'ingest'; the agents are compact, split, tombstones, index, checkpoint, retention"
     )
     assert said[8].startswith("the agent checkpoint has no parameter 'branch'")
     assert said[10:13] == [
@@ -379,7 +379,7 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
     ]
     assert said[14].startswith("h: partitions need a pool, a lake and a branch that are no templates")
     assert said[13] == "g: missing must be fail or skip (got 'empty')"
-    agents = "the agents are compact, split, tombstones, checkpoint, retention"
+    agents = "the agents are compact, split, tombstones, index, checkpoint, retention"
     assert said[9] == f"LakeUpkeep: agents is empty; {agents}"
 
 

@@ -13,6 +13,7 @@ AGENTS = (
     "compact",
     "derive",
     "erasure",
+    "index",
     "ingest",
     "intervals",
     "retention",

@@ -30,6 +30,8 @@ from log_lake.erasure.run import erase
 from log_lake.iceberg_catalog.app import Answering
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
 from log_lake.iceberg_catalog.request import CatalogRequest
+from log_lake.indexes.lookup import faults_of
+from log_lake.indexes.names import list_indexes
 from log_lake.lake import Lake
 from log_lake.lake.rekey import rekey
 from log_lake.leases import LeaseNote
@@ -37,6 +39,7 @@ from log_lake.leases.holding import HeldLease
 from log_lake.leases.lease import WRITE
 from log_lake.loading.source_files import SourceFile
 from log_lake.rewriting.compaction import compact
+from log_lake.rewriting.indexing import make_indexes, rule_states
 from log_lake.sql_writes.run import execute
 from log_lake.stores import memory
 from log_lake.stores.guard import guarded
@@ -311,6 +314,20 @@ def derive_here(world: World, store: RightsStore) -> None:
     assert standing_of(world.open(world.store), pool).behind == 0  # type: ignore[union-attr]
 
 
+def index_here(world: World, store: RightsStore) -> None:
+    """Makes the indexes that objects lack, after one of them was damaged."""
+    lake = world.open(world.store)
+    lake.configure_pool("p", {"index.who": "bloom(who)"})
+    of_agent("index")(world, store)
+    pool = world.open(world.store).pool("p")
+    (state,) = rule_states(pool)
+    assert state.objects > state.missing == 0
+    for one in list_indexes(pool.store, pool.config.id):
+        pool.store.put(one.info.name, b"damaged")
+    make_indexes(world.open(store).pool("p"), checks=lambda name: True)
+    assert not faults_of(pool.store, list(list_indexes(pool.store, pool.config.id)))
+
+
 def erase_here(world: World, store: RightsStore) -> None:
     pool = world.open(store).pool("p")
     assert erase(pool, where="who = 'ann'", grace=0.0).status == "done"
@@ -351,6 +368,7 @@ WORK: dict[str, Work] = {
     "agent compact": of_agent("compact"),
     "agent split": of_agent("split"),
     "agent tombstones": of_agent("tombstones"),
+    "agent index": index_here,
     "agent checkpoint": of_agent("checkpoint", pools=("p", POOLS)),
     "agent retention": of_agent("retention"),
     "agent erasure": of_agent("erasure", where="who = 'ann'", grace="0s"),

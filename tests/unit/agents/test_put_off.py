@@ -29,6 +29,7 @@ AGENTS = (
     "split",
     "checkpoint",
     "tombstones",
+    "index",
     "retention",
     "erasure",
 )
@@ -118,7 +119,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def lake(clock: Clock) -> Lake:
-    """Three pools in which compact, checkpoint, split, tombstones and retention have work."""
+    """Three pools in which compact, checkpoint, split, tombstones, index and retention have work."""
     lake = Lake.create_on(MemoryStore(), ids=IdSource(clock=clock))
     busy = {"checkpoint.entries": "2", "tombstones.apply": "0s", "expire.records": "1", "compact.depth": "1"}
     busy["range.records"] = "1"
@@ -131,6 +132,7 @@ def lake(clock: Clock) -> Lake:
         for number in range(4):
             branch.append(pa.table({"k": [1, 2], "v": [number, number]}))
         branch.delete(where="k = 1")
+        lake.configure_pool(name, {"index.v": "bloom(v)"})
     return lake
 
 

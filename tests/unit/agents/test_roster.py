@@ -16,7 +16,7 @@ def test_every_folder_of_an_agent_is_in_the_table() -> None:
 
 
 def test_upkeep_is_what_hours_bind_and_what_takes_away_is_told() -> None:
-    assert names_of(Purpose.UPKEEP) == ("compact", "split", "tombstones", "checkpoint", "retention")
+    assert names_of(Purpose.UPKEEP) == ("compact", "split", "tombstones", "index", "checkpoint", "retention")
     assert names_of(Purpose.LOADING) == ("ingest", "intervals", "derive")
     assert [agent.name for agent in AGENTS.values() if agent.deletes] == ["retention", "erasure"]
 
