@@ -14,7 +14,7 @@ and by plans of reads.
 
 from lake_core.conditions.fields import top_level
 from lake_core.conditions.prune import may_hold, must_hold
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or
 
 __all__ = [
     "And",
@@ -23,6 +23,7 @@ __all__ = [
     "In",
     "IsNull",
     "Not",
+    "NotTrue",
     "Or",
     "may_hold",
     "must_hold",

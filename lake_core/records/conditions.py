@@ -78,6 +78,15 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
         _check_depth((self.of,))
 
 
+class NotTrue(msgspec.Struct, frozen=True, tag="not_true"):
+    """True if a condition is false or null; never null.  Filters of a pool are such conditions; none is stored."""
+
+    of: Condition
+
+    def __post_init__(self) -> None:
+        _check_depth((self.of,))
+
+
 class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
     """Compares the field with an encoded value; null if one of them is null.
 
@@ -126,14 +135,14 @@ class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
         _check_path(self.field)
 
 
-Condition = And | Or | Not | Compare | In | IsNull
+Condition = And | Or | Not | NotTrue | Compare | In | IsNull
 
 
 def members(condition: Condition) -> tuple[Condition, ...]:
     """Returns the direct members of a condition."""
     if isinstance(condition, And | Or):
         return condition.of
-    return (condition.of,) if isinstance(condition, Not) else ()
+    return (condition.of,) if isinstance(condition, Not | NotTrue) else ()
 
 
 def check_value(data: bytes) -> Value:

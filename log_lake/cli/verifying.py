@@ -37,7 +37,7 @@ def verify(args: Namespace) -> int:
     lake = open_lake(args)
     named = [(name, *_pool_and_revision(name)) for name in (args.one, args.other)]
     views = [(name, lake.pool(pool).at(revision)) for name, pool, revision in named]
-    now = views[0][1].now  # `age_off` hides the same records of both
+    now = views[0][1].now  # filters hide the same records of both
     sides = [_verified(name, replace(view, now=now), args.jobs) for name, view in views]
     one, other = (side.content for side in sides)
     equal = one == other

@@ -113,10 +113,16 @@ def source_of(lake: Lake, pool: PoolConfig, policy: DerivePolicy) -> Pool:
 
 def check_source(source: PoolConfig) -> None:
     """Raises InvalidInput for a pool from which none can be derived."""
-    if Settings(source.settings)["age_off"]:
+    settings = Settings(source.settings)
+    if settings["age_off"]:
         raise InvalidInput(
-            f"pool {source.name!r} has age_off, which hides records without a transaction; use expire.age or "
-            "expire.where in place of it"
+            f"pool {source.name!r} has age_off, which hides records without a transaction; use expire.age in place "
+            "of it"
+        )
+    if settings["keep.where"]:
+        raise InvalidInput(
+            f"pool {source.name!r} has keep.where, which hides records without a transaction; write the condition "
+            "into the query (WHERE) in place of it"
         )
 
 

@@ -316,7 +316,7 @@ class _Run:
             branch,
             revision,
             (reference,),
-            hiding=revision.of_sub_pool(sub_pool).tombstones,  # what `age_off` hides stays
+            hiding=revision.of_sub_pool(sub_pool).tombstones,  # what filters hide stays
             format=naming.format_of(reference.object),
             message=f"{self.reason}: rewrite",
             leaves_markers=target.leaves_markers(sub_pool),

@@ -99,9 +99,9 @@ def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
 def may_delete(revision: Revision, spec: DeleteSpec, history: History, store: Store) -> bool:
     """Whether the revision may have a record to delete; False only if it certainly has none.
 
-    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off
-    counts, because it would come back if the setting `age_off` changed.  Raises PlanAgain if another process
-    removed an object of the revision, and ObjectMissing, Corrupt, Unavailable.
+    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that a filter
+    of the pool hides counts, because it would come back if the setting changed.  Raises PlanAgain if another
+    process removed an object of the revision, and ObjectMissing, Corrupt, Unavailable.
     """
     with planning_again(history):
         return _may_delete(revision, spec, store)
@@ -122,7 +122,7 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
         revision,
         key_range=key_range,
         columns=[name for name in columns if name in names],
-        ages=False,
+        filtered=False,
     )
     # the condition is checked, or an expiry's, which compares a field with values of several classes
     plan = replace(plan, where=condition, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8))

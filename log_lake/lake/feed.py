@@ -20,7 +20,7 @@ instead of the transactions before it (`start`).  A reader at a later position g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import History
 from lake_core.history.create import branch_of
 from lake_core.history.lift import Lift
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import MAIN
@@ -44,9 +45,11 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.records.transactions import sequence
+from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.objects.located import Located
 from log_lake.objects.read import DataObject
+from log_lake.reading.deleted import apply_tombstones, fields_of
 
 BATCH_ROWS = 65_536
 
@@ -213,12 +216,31 @@ def read_object(
     key: PoolKey,
     columns: list[str],
     key_range: KeyRange = EVERYTHING,
+    filters: Sequence[Tombstone] = (),
+    has_markers: bool = False,
 ) -> Iterator[pa.Table]:
     """Yields the records of one object in a range, in key order, a table at a time, with the `columns` that the
     object has.
 
-    Raises ObjectMissing, Corrupt, Unavailable.
+    Records that the `filters` hide are left out; with `has_markers` they become delete markers, as in an upsert
+    pool, and `columns` must name the column of these.  Raises ObjectMissing, Corrupt, Unavailable.
     """
+    more = [*key.names, *fields_of(filters)] if filters else []
+    read = list(dict.fromkeys([*columns, *more]))
     with DataObject.at(store, located, pool_id=pool_id) as data:
-        for batch in data.batches(key_range, key=key, columns=columns, batch_rows=BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
+        batches = data.batches(key_range, key=key, columns=read, batch_rows=BATCH_ROWS)
+        tables: Iterator[pa.Table] = (pa.Table.from_batches([batch]) for batch in batches)
+        if not filters:
+            yield from tables
+            return
+        if has_markers:
+            tables = map(with_marker_column, tables)
+        for table in apply_tombstones(tables, filters, key=key, has_markers=has_markers):
+            yield table.select([name for name in table.schema.names if name in columns])
+
+
+def with_marker_column(table: pa.Table) -> pa.Table:
+    """Returns the records with the column of delete markers; it is null if they had none."""
+    if DELETED in table.schema.names:
+        return table
+    return table.append_column(DELETED, pa.nulls(table.num_rows, pa.bool_()))

@@ -307,7 +307,7 @@ class View(Revision):
         """Returns the number of records of an append pool and their content sum, by the sums of its references
         alone.
 
-        Returns None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+        Returns None if a reference has no sum, if a delete or a filter may hide a record, or in other pools.
         """
         return stored_content(self)
 

@@ -46,6 +46,9 @@ NAME_MAPPING = "schema.name-mapping.default"
 TYPES = "lake.types"
 """A property of a table whose fields are converted: the setting `publish.types`; absent if none is."""
 
+FILTERS = "lake.filters"
+"""A property of a table of a pool with filters: the filters, as a text (`reading.filters.shown_filters`)."""
+
 READ_ONLY = {"gc.enabled": "false"}
 """The property that forbids programs of Iceberg to delete files of the table, because the objects are the
 lake's."""
@@ -92,6 +95,7 @@ class Published:
     hidden: int
     without: tuple[str, ...]
     types: str
+    filters: str
     location: str
     text: bytes = field(repr=False)
 
@@ -156,6 +160,7 @@ def described(place: Place, number: int, text: bytes) -> Published:
             hidden=int(summary[DELETED_RECORDS]),
             without=tuple(JSON.of(list[str]).decode(decoded.properties[WITHOUT])),
             types=decoded.properties.get(TYPES, STRICT),
+            filters=decoded.properties.get(FILTERS, ""),
             location=place.location,
             text=text,
         )
@@ -168,7 +173,7 @@ def _check_own(metadata: _Metadata, place: Place) -> None:
     check_files(files, place.location_of("metadata/"))
     if metadata.statistics or metadata.partition_statistics:
         raise Corrupt("it names files of statistics, which the lake does not publish")
-    own = (NAME_MAPPING, WITHOUT, TYPES)
+    own = (NAME_MAPPING, WITHOUT, TYPES, FILTERS)
     others = {name: value for name, value in metadata.properties.items() if name not in own}
     if wrong := sorted(others.items() ^ READ_ONLY.items()):
         raise Corrupt(f"its property {wrong[0][0][:200]!r} is not as the lake sets it")

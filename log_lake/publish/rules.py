@@ -7,7 +7,7 @@ positions. So a table can express these pools and parts of pools:
 |---|---|
 | append | each object alone, however many overlap |
 | upsert, aggregate | only objects that overlap no other, because readers of a table combine no records |
-| clipped references, tombstones, age-off, delete markers | hidden positions (`positions`) |
+| clipped references, tombstones, filters, delete markers | hidden positions (`positions`) |
 
 The rule of an object is the references to it, each with the tombstones that may hide records of it.  The same
 rule hides the same records, because objects never change.  So the name of the file of deletes contains the
@@ -17,7 +17,7 @@ rule's digest.  If the previous publication had the same rule, nothing is read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -66,15 +66,16 @@ class ObjectRule:
         return hashlib.sha256(msgspec.msgpack.encode((parts, hidden, self.markers))).hexdigest()[:20]
 
 
-def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
+def rules_of(revision: Revision, filters: Sequence[Tombstone] | None = None) -> dict[str, ObjectRule]:
     """Returns the rule of each object of the table, by its id, in key order.
 
-    Without `ages`, aged-off records are not hidden.  Raises InvalidInput if records of several objects would
-    have to be combined, or if an object is not Parquet or is inlined in the journal.
+    `filters`: the tombstones of the pool's filters; None: of those that it has now.  Raises InvalidInput if
+    records of several objects would have to be combined, or if an object is not Parquet or is inlined in the
+    journal.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"
-    tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
+    tombstones = (*revision.tombstones, *(revision.filters if filters is None else filters))
     covering = Covering(tombstones, schemas.__getitem__)
     hidden: dict[Reference, tuple[Tombstone, ...]] = {}
     for reference in revision.references:

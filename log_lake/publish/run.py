@@ -48,6 +48,7 @@ from log_lake.publish.published import (
     DELETE_FILES,
     DELETED_RECORDS,
     FILES,
+    FILTERS,
     POOL,
     RECORDS,
     TAG,
@@ -62,6 +63,7 @@ from log_lake.publish.published import (
 )
 from log_lake.publish.rules import ObjectRule, rules_of, schemas_of
 from log_lake.publish.settings import STRICT, TEXT
+from log_lake.reading.filters import shown_filters
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
@@ -135,7 +137,7 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
             f"pool {pool.name!r}: branch {branch!r} has no transaction yet; load records first"
         )
     publisher.plan(view)  # refuses before anything is written
-    if publisher.shows(view) and not view.aged_off:
+    if publisher.shows(view) and not view.settings["age_off"]:
         assert before is not None
         return publisher.finished(before, UNCHANGED)
     return publisher.publish()
@@ -216,6 +218,7 @@ class _Publisher:
         return (
             before is not None
             and (before.version, before.without, before.types) == (view.held.tip, self.without, self.types)
+            and before.filters == shown_filters(view.settings)
             and before.tag in (view.state.tags if view.branch == self.branch else self.pool.tags)
         )
 
@@ -291,6 +294,7 @@ class _Publisher:
             properties={
                 WITHOUT: json.dumps(list(self.without)),
                 **({TYPES: self.types} if self.types != STRICT else {}),
+                **({FILTERS: filters} if (filters := shown_filters(view.settings)) else {}),
             },
             now=self.pool.context.now(),
             shown=time,
@@ -353,8 +357,10 @@ class _Publisher:
         if self.before is None:
             return {}
         try:
-            return rules_of(self.pool.at(self.before.tag), ages=False)
-        except (NotFound, InvalidInput):  # the tag was deleted; ages hid what overlaps
+            view = self.pool.at(self.before.tag)
+            is_same = self.before.filters == shown_filters(view.settings)
+            return rules_of(view, view.lasting_filters if is_same else ())  # what ages hid then is not known
+        except (NotFound, InvalidInput):  # the tag was deleted; filters hid what overlaps
             return {}
 
     def _newest(self, view: View) -> tuple[int, str, float]:

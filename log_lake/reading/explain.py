@@ -70,7 +70,7 @@ def explain(
     key, rule = revision.key, revision.rule
     lifts = revision.lifts_of(references)
     reading = ReferenceReading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
-    tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
+    tombstones = [t for t in (*revision.tombstones, *revision.filters) if t.key_range.overlaps(key_range)]
     versions: list[StoredRecord] = []
     for reference in references:
         for table in read_reference(reference, reading, has_sequence=True):

@@ -1,7 +1,7 @@
 """Decides which references of a plan must be read for a count, a minimum or a maximum.
 
 A reference is known if its statistics describe exactly the records that readers see.  A reference must be read
-if a delete or `age_off` may hide some of its records, if it may have delete markers, or if it shares keys with
+if a delete or a filter may hide some of its records, if it may have delete markers, or if it shares keys with
 another one in a pool that combines equal keys.  So no reference that must be read shares a key with a known
 one.  Pure.
 """
@@ -18,18 +18,20 @@ from lake_core.history import Reference
 from lake_core.keys.encoding import class_of, key_class
 from lake_core.schemas.hidden import DELETED
 from log_lake.objects.statistics import exact_value
-from log_lake.reading.age_off import NAME as AGE_OFF
 from log_lake.reading.covers import Covering
+from log_lake.reading.filters import SETTING_OF
 from log_lake.reading.merge.bounds import exact_scalar
 from log_lake.reading.plan import ScanPlan, sharing
 
-DELETE, AGE, MARKERS, SHARED = (
+DELETE, MARKERS, SHARED = (
     "a delete may hide records",
-    "age_off may hide records",
     "it may hold delete markers",
     "it shares keys with another object",
 )
-"""Why a reference must be read."""
+"""Why a reference must be read, besides the pool's filters."""
+
+BY_FILTER = {id: f"{setting} may hide records" for id, setting in SETTING_OF.items()}
+"""Why a reference must be read if only filters may hide some of its records, by the id of a filter's tombstone."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def known_references(plan: ScanPlan) -> Known:
             read.append((reference, SHARED))
         elif plan.tombstones and (covers := covering.of(reference)).tombstones:
             if not (plan.rule.keeps_all and covers.hide_all(upsert=False)):
-                is_age = all(tombstone.id == AGE_OFF for tombstone in covers.tombstones)
-                read.append((reference, AGE if is_age else DELETE))
+                of_filters = [BY_FILTER.get(tombstone.id, DELETE) for tombstone in covers.tombstones]
+                read.append((reference, DELETE if DELETE in of_filters else of_filters[0]))
         elif plan.rule.kind == "upsert" and _may_have_markers(reference, plan.schemas[reference.schema]):
             read.append((reference, MARKERS))
         else:

@@ -1,6 +1,6 @@
 """How many records of a revision readers see, or a delete hides, from its state alone: exactly, or an upper bound.
 
-Objects also hold records that deletes or `age_off` hide, and older versions of records.  References that a
+Objects also hold records that deletes or filters hide, and older versions of records.  References that a
 delete hides completely do not count.  The number is exact if nothing else may hide or combine records.  Pure;
 called by `lake ls`, `lake show`, and by deletes, which record their count.
 """
@@ -52,7 +52,7 @@ def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
 def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCount:
     """Returns how many records of the given references readers see.  For a pool that combines keys, pass all its
     references."""
-    deletes = [*revision.tombstones, *revision.aged_off]
+    deletes = [*revision.tombstones, *revision.filters]
     visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]
     names = {(r.object, r.low) for r in visible}
     hiding = any((r.object, r.low) in names for t in deletes for r in revision.may_hide(t))

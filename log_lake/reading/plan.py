@@ -125,11 +125,11 @@ def plan_scan(
     ranges: Sequence[KeyRange] | None = None,
     columns: list[str] | None = None,
     where: str | Condition | None = None,
-    ages: bool = True,
+    filtered: bool = True,
     keep: Collection[str] = (),
 ) -> ScanPlan:
-    """Returns the plan to scan a key range of a revision.  Without `ages`, records that have aged off are
-    included.
+    """Returns the plan to scan a key range of a revision.  Without `filtered`, records that the
+    pool's filters hide are included.
 
     `ranges`: the plan reads only keys in these ranges, each once; an empty list reads no record.  It is still
     one plan, which opens each object once.
@@ -171,7 +171,7 @@ def plan_scan(
         references = [
             r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
         ]
-    tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
+    tombstones = (*revision.tombstones, *(revision.filters if filtered else ()))
     return ScanPlan(
         references=tuple(references),
         key_range=key_range,

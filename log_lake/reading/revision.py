@@ -29,7 +29,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
-from log_lake.reading.age_off import age_off
+from log_lake.reading.age_off import NAME as AGE_OFF
+from log_lake.reading.filters import filters_of, has_filters
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 
@@ -144,11 +145,17 @@ class Revision(PoolPart):
         return sorted(live, key=lambda t: t.seq)
 
     @cached_property
-    def aged_off(self) -> tuple[Tombstone, ...]:
-        """The tombstones for the records that `age_off` hides at `now`, newer than all other tombstones; empty for
+    def filters(self) -> tuple[Tombstone, ...]:
+        """The tombstones for the records that the pool's filters hide at `now`, newer than all others; empty for
         sub-pools."""
-        policy = self.settings["age_off"]
-        return age_off(policy, self.schema, now=self.now) if policy and not self.sub_pool else ()
+        settings = self.settings
+        is_filtered = has_filters(settings) and not self.sub_pool
+        return filters_of(settings, self.schema, now=self.now) if is_filtered else ()
+
+    @property
+    def lasting_filters(self) -> tuple[Tombstone, ...]:
+        """The tombstones of the filters that hide the same records at all times: all but `age_off`."""
+        return tuple(tombstone for tombstone in self.filters if tombstone.id != AGE_OFF)
 
     def may_hide(self, tombstone: Tombstone) -> list[Reference]:
         """Returns the references in which the tombstone may hide records, by range, age and statistics."""

@@ -1,15 +1,17 @@
-"""The setting of reads: the age from which records are hidden (`age_off`)."""
+"""The settings of reads: the filters, by which records are hidden (`filters`)."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lake_core.errors import InvalidInput
-from log_lake.settings.setting_types import DURATION_PATTERN, SettingType, duration, pattern
+from log_lake.settings.setting_types import DURATION_PATTERN, SettingType, duration, if_given, pattern
 from log_lake.settings.settings import Setting, Settings
 
 if TYPE_CHECKING:  # loads Arrow, which `lake --help` does not need
     from lake_core.keys import PoolKey
+    from lake_core.records.conditions import Condition
 
 
 def _age_off(text: str) -> tuple[str, float] | None:
@@ -19,10 +21,26 @@ def _age_off(text: str) -> tuple[str, float] | None:
     return (field, duration(age)) if text else None
 
 
+@lru_cache(maxsize=256)
+def _condition(text: str) -> Condition:
+    """Returns the condition of a text.  Results are cached, because each read asks for some.  Raises ValueError."""
+    from log_lake.where import parse
+
+    try:
+        return parse(text)
+    except InvalidInput as error:
+        raise ValueError(str(error)) from error
+
+
 def _hides_more(before: Settings, after: Settings) -> bool:
     """Whether the changed `age_off` uses another field than before, or hides younger records."""
     old, new = before["age_off"], after["age_off"]
     return new is not None and (old is None or new[0] != old[0] or new[1] < old[1])
+
+
+def _keeps_others(before: Settings, after: Settings) -> bool:
+    """Whether `keep.where` may hide records that it showed before."""
+    return after["keep.where"] not in (None, before["keep.where"])
 
 
 def _check(settings: Settings, kind: str, key: PoolKey) -> None:
@@ -35,12 +53,32 @@ def _check(settings: Settings, kind: str, key: PoolKey) -> None:
         )
 
 
+def _check_condition(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput for a condition on fields that an aggregate pool combines from many records."""
+    from lake_core.conditions import top_level
+
+    names = [name for name in top_level(settings["keep.where"]) if name not in key.names]
+    if kind == "aggregate" and names:
+        raise InvalidInput(
+            f"setting keep.where={settings.text('keep.where')}: {names[0]!r} is combined from many records; in an "
+            f"aggregate pool the condition may name fields of the key only ({key})"
+        )
+
+
 AGE_OFF = SettingType(
     _age_off, "`FIELD:DURATION`, such as `ts:30d`", pattern(f"(?:.|\n)+:{DURATION_PATTERN}")
 )
+CONDITION = if_given(SettingType(_condition, "a condition, such as `level != 'debug'`"))
 
 SETTINGS = {
     "age_off": Setting(
         AGE_OFF, "", "FIELD:DURATION: hide and later remove records older than this", _hides_more, _check
+    ),
+    "keep.where": Setting(
+        CONDITION,
+        "",
+        "condition: hide and later remove records for which it is not true",
+        _keeps_others,
+        _check_condition,
     ),
 }

@@ -18,11 +18,11 @@ def stored_content(revision: Revision) -> ContentSum | None:
     """Returns the number and the content sum of the records of an append pool, or of a sub-pool, by the sums of
     its references alone.
 
-    Returns None if a reference has no sum, if a delete or `age_off` may hide a record, or in other pools.
+    Returns None if a reference has no sum, if a delete or a filter may hide a record, or in other pools.
     """
     if not revision.rule.keeps_all:
         return None
-    covering = Covering([*revision.tombstones, *revision.aged_off], revision.state.schema)
+    covering = Covering([*revision.tombstones, *revision.filters], revision.state.schema)
     total = ContentSum()
     for reference in revision.references:
         if not reference.content or covering.of(reference).tombstones:

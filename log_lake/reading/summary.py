@@ -22,7 +22,15 @@ from lake_core.phrases import counted
 from lake_core.schemas.hidden import DELETED
 from lake_core.values.types import is_json
 from log_lake.objects.statistics import column_statistics, exact_value
-from log_lake.reading.known import AGE, DELETE, MARKERS, SHARED, FieldStatistics, known_references, value_in
+from log_lake.reading.known import (
+    BY_FILTER,
+    DELETE,
+    MARKERS,
+    SHARED,
+    FieldStatistics,
+    known_references,
+    value_in,
+)
 from log_lake.reading.live import live_count_of
 from log_lake.reading.plan import ScanPlan
 from log_lake.reading.revision import Revision
@@ -108,11 +116,11 @@ def key_ends(revision: Revision, *, wants_values: bool) -> KeyEnds | None:
     """Returns the number of records, and the least and the greatest value of the first key field, without visiting
     each reference.
 
-    Returns None if a delete, `age_off` or the pool's kind may hide or combine records, or if the ends of the
+    Returns None if a delete, a filter or the pool's kind may hide or combine records, or if the ends of the
     key do not show the values of its first field: for null, doubles, and paths into records.  Raises Corrupt,
     Unavailable.
     """
-    if not revision.rule.keeps_all or revision.tombstones or revision.aged_off:
+    if not revision.rule.keeps_all or revision.tombstones or revision.filters:
         return None
     totals = revision.snapshot.totals(revision.sub_pool)
     if not wants_values or not totals.references:
@@ -149,7 +157,8 @@ def _why(revision: Revision, reasons: Sequence[str]) -> str:
     if DELETE in reasons:
         open_deletes = [t for t in revision.tombstones if revision.may_hide(t)]
         return f"{counted(len(open_deletes), 'delete')} may still hide records (lake tombstones removes them)"
-    return AGE if AGE in reasons else "some objects have no statistics of a field"
+    by_filter = [reason for reason in BY_FILTER.values() if reason in reasons]
+    return by_filter[0] if by_filter else "some objects have no statistics of a field"
 
 
 def _part(table: pa.Table) -> _Part:

@@ -68,7 +68,7 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
             "both; plan again"
         )
     format = _COMPACTED[naming.format_in(sub_pool, str(revision.settings["format"]))]
-    hiding = [*revision.tombstones, *revision.aged_off]
+    hiding = [*revision.tombstones, *revision.filters]
     work = begin_rewriting(branch, revision, ordered, hiding=hiding, format=format, message=message)
     if rule.kind == "aggregate":
         _check_neighbours(revision.references_in(span_of(ordered)), work)

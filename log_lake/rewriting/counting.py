@@ -9,7 +9,7 @@ what the objects hold: a wrong number in a reference must not block a compaction
 | of an upsert or aggregate pool, if it also keeps delete markers | 1 record, if an input has one |
 
 In any other rewriting the new objects may be empty.  In every rewriting they must have at most as many records
-as the inputs.  `age_off` counts as a delete.  A delete marker takes the place of a record, so no delete adds
+as the inputs.  A filter counts as a delete.  A delete marker takes the place of a record, so no delete adds
 one.  Called by `rewriting.work`.
 """
 

@@ -2,7 +2,7 @@
 
 In a pool with `content.sums=on` each object has the content sum of its records, made when it was written.  If
 all inputs have one, a rewriting need not read any input again to compare.  The sums of the inputs must be equal
-to those of the new objects together with those of the records that were left out, because a delete, `age_off`
+to those of the new objects together with those of the records that were left out, because a delete, a filter
 or an erasure hides them.  Called by `rewriting.work` and `rewriting.exchange`.
 """
 

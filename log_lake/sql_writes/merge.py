@@ -48,7 +48,7 @@ from log_lake.sql_writes.merge_statement import (
     MergeWhen,
     SetFields,
 )
-from log_lake.sql_writes.work import MergedRecords, StatementResult, StatementWork, aged_off, matching
+from log_lake.sql_writes.work import MergedRecords, StatementResult, StatementWork, filtered, matching
 from log_lake.system_tables.bounds import is_compared
 from log_lake.system_tables.columns import folded, sql_names
 from log_lake.system_tables.engine import connected
@@ -343,7 +343,7 @@ class _Merging:
                     builder.add(Block(one))
                     given += one.num_rows
         if self.view.rule.keeps_all:
-            for table in aged_off(self.view, spec):
+            for table in filtered(self.view, spec):
                 builder.add(Block(table))
         return given
 

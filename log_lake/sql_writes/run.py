@@ -36,13 +36,14 @@ from log_lake.lake.results import LoadResult, check_keyed
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
+from log_lake.reading.filters import has_filters
 from log_lake.sql_writes.create import CreateAsked
 from log_lake.sql_writes.create_statement import Create
 from log_lake.sql_writes.merge import merge
 from log_lake.sql_writes.merge_statement import MergeStatement
 from log_lake.sql_writes.statement import ChangeStatement, Delete, Insert, Update, parsed
 from log_lake.sql_writes.text import ChangeTarget
-from log_lake.sql_writes.work import StatementResult, StatementWork, aged_off, matching
+from log_lake.sql_writes.work import StatementResult, StatementWork, filtered, matching
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
@@ -223,7 +224,7 @@ class _Work(StatementWork):
             if not records:
                 return self.would("updated", 0)
             if branch.rule.keeps_all:
-                for table in aged_off(view, spec):
+                for table in filtered(view, spec):
                     self.stop.check()
                     builder.add(Block(table))
             written = builder.finish()
@@ -237,8 +238,8 @@ class _Work(StatementWork):
         )
 
     def _updated(self, done: LoadResult) -> StatementResult:
-        """Returns the result of a commit, which may hold records, too, that `age_off` hides."""
-        is_exact = not (self.branch.rule.keeps_all and self.pool.settings["age_off"])
+        """Returns the result of a commit, which may hold records, too, that filters hide."""
+        is_exact = not (self.branch.rule.keeps_all and has_filters(self.pool.settings))
         return replace(self.loaded(done, "updated"), is_exact=is_exact)
 
     @contextmanager

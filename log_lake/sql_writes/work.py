@@ -12,7 +12,7 @@ import pyarrow as pa
 from lake_core.conditions import may_hold
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
-from lake_core.records.conditions import And
+from lake_core.records.conditions import And, Or
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec
@@ -139,20 +139,22 @@ def matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
     return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition))
 
 
-def aged_off(view: View, spec: DeleteSpec) -> Iterator[pa.Table]:
-    """Yields the records of an append pool that the tombstone would hide too, although `age_off` hides them from
+def filtered(view: View, spec: DeleteSpec) -> Iterator[pa.Table]:
+    """Yields the records of an append pool that the tombstone would hide too, although filters hide them from
     readers.
 
     A statement that replaces records writes these again as they are: they come back if the setting changes.
     """
-    for aged in view.aged_off:
-        plan = plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False)
-        asked = [one for one in (plan.where, aged.condition) if one is not None]
-        where = And(tuple(asked)) if len(asked) > 1 else asked[0]
-        references = tuple(
-            one
-            for one in plan.references
-            if may_hold(where, plan.schemas[one.schema], one.columns, records=one.records)
-        )
-        # the condition of the setting compares a field with values of several classes, which no check allows
-        yield from view.run(replace(plan, where=where, references=references))
+    hiding = tuple(one.condition for one in view.filters if one.condition is not None)
+    if not hiding:
+        return
+    plan = plan_scan(view, key_range=spec.key_range, where=spec.condition, filtered=False)
+    hidden = Or(hiding) if len(hiding) > 1 else hiding[0]
+    where = hidden if plan.where is None else And((plan.where, hidden))
+    references = tuple(
+        one
+        for one in plan.references
+        if may_hold(where, plan.schemas[one.schema], one.columns, records=one.records)
+    )
+    # the conditions of filters compare fields with values of several classes, which no check allows
+    yield from view.run(replace(plan, where=where, references=references))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lake_core.history import Snapshot
 from lake_core.naming import MAIN
 from lake_core.records import DeleteTag, Entry, SetTag, Transaction
+from log_lake.reading.filters import has_filters
 from log_lake.reading.live import LiveCount, live_count
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.revision import Revision
@@ -94,7 +95,7 @@ def _live(revision: Revision, *, is_small: bool) -> LiveCount:
         live = live_count(revision)
         return LiveCount(live.records, live.is_exact and not revision.settings["age_off"], live.stored)
     stored = revision.records
-    hides_nothing = not revision.tombstones and not revision.settings["age_off"]
+    hides_nothing = not revision.tombstones and not has_filters(revision.settings)
     return LiveCount(stored, hides_nothing and revision.rule.keeps_all, stored)
 
 

@@ -36,7 +36,7 @@ import pyarrow as pa
 from lake_core.conditions.fields import find_field, resolve
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
 from lake_core.values.types import is_json, show_type
 from log_lake.texts.classes import of_class, readings
 from log_lake.texts.value import NotReadable
@@ -65,6 +65,34 @@ def check(
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
 
 
+def fitted(condition: Condition, schema: pa.Schema) -> Condition | None:
+    """Returns a parsed condition as `check` does, for records of the schema; None if the schema lacks a field of
+    it.
+
+    It is not refused if a field has another class than its value: then the comparison is null, as for records.
+    """
+    match condition:
+        case And(of) | Or(of):
+            members = [member for one in of if (member := fitted(one, schema)) is not None]
+            return type(condition)(tuple(members)) if len(members) == len(of) else None
+        case Not(of) | NotTrue(of):
+            inner = fitted(of, schema)
+            return None if inner is None else type(condition)(inner)
+        case _:
+            path = resolve(schema, condition.field)
+            return None if path is None else _with_readings(condition, path)
+
+
+def _with_readings(leaf: Compare | In | IsNull, path: Path) -> Condition:
+    """Returns the comparison of the field at the path, with the readings of its values."""
+    if isinstance(leaf, IsNull):
+        return IsNull(path)
+    stored = leaf.values if isinstance(leaf, In) else (leaf.value,)
+    values = [value for data in stored if (value := decode_value(data)) is not None]
+    others = _encoded(other for value in values for other in readings(value))
+    return In(path, stored, others) if isinstance(leaf, In) else Compare(path, leaf.op, leaf.value, others)
+
+
 @dataclass(frozen=True)
 class _Check:
     schema: pa.Schema
@@ -82,6 +110,8 @@ class _Check:
                 return Or(tuple(self.typed(member) for member in of))
             case Not(of):
                 return Not(self.typed(of))
+            case NotTrue(of):
+                return NotTrue(self.typed(of))
             case _:
                 return self._comparison(condition, next(self.leaves))
 
@@ -101,10 +131,7 @@ class _Check:
             except NotReadable as error:
                 fault_text = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
                 raise fault(self.text, position, fault_text) from error
-        others = _encoded(other for value in values if value is not None for other in readings(value))
-        if isinstance(condition, In):
-            return In(path, stored, others)
-        return Compare(path, condition.op, condition.value, others)
+        return _with_readings(condition, path)
 
     def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
         path = resolve(self.schema, written)

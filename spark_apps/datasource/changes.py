@@ -37,7 +37,7 @@ from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import DELETED
 from log_lake.columns.cast import cast_table
 from log_lake.combine.newest import are_markers
-from log_lake.lake.feed import Deleted, Inserted, read_object
+from log_lake.lake.feed import Deleted, Inserted, read_object, with_marker_column
 from log_lake.objects.located import Located
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.stores import open_store
@@ -69,13 +69,14 @@ Explain = Callable[[ObjectMissing], LakeError]
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """The pool whose changes are read: its `kind`, and the schema of the records in its changes."""
+    """The pool whose changes are read: its `kind`, the schema of the records in its changes, and its filters."""
 
     store: str
     pool_id: str
     key: PoolKey
     kind: str
     schema: pa.Schema
+    filters: tuple[Tombstone, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,9 +185,11 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
         key=source.key,
         columns=list(names),
         key_range=change.key_range,
+        filters=source.filters,
+        has_markers=has_markers,
     )
     if has_markers:
-        tables = map(_with_markers, tables)
+        tables = map(with_marker_column, tables)
     if change.own:
         marks = [_of_all(mark, change) for mark in change.own]
         tables = apply_tombstones(tables, marks, key=source.key, has_markers=has_markers)
@@ -194,12 +197,6 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
         kinds = pc.if_else(are_markers(table), DELETE_KEY, INSERT) if has_markers else INSERT
         shared = [name for name in table.schema.names if name in source.schema.names]
         yield cast_table(table.select(shared), source.schema, what=change.located.object), kinds
-
-
-def _with_markers(table: pa.Table) -> pa.Table:
-    if DELETED in table.schema.names:
-        return table
-    return table.append_column(DELETED, pa.nulls(table.num_rows, pa.bool_()))
 
 
 def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:

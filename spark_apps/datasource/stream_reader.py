@@ -40,6 +40,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTr
 from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
@@ -94,6 +95,7 @@ class ObjectsPartition(InputPartition):
     """Objects that transactions added, in order, which one task reads; `schema` is the schema of the records read.
 
     `refuses_markers`: there may be delete markers among the records, and the stream has no column to show them.
+    `has_markers`: the pool has delete markers.  `filters`: those of the pool, which hide records.
     """
 
     store: str
@@ -102,6 +104,8 @@ class ObjectsPartition(InputPartition):
     schema: pa.Schema
     refuses_markers: bool
     objects: tuple[Located, ...]
+    has_markers: bool = False
+    filters: tuple[Tombstone, ...] = ()
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -259,7 +263,12 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         opening = [] if state is None else self._state(state, schema)
         if self._gives_changes:
             source = ChangeSource(
-                self._pool.store.uri, self._pool.config.id, view.key, view.rule.kind, schema
+                self._pool.store.uri,
+                self._pool.config.id,
+                view.key,
+                view.rule.kind,
+                schema,
+                view.lasting_filters,
             )
             return [*opening, *plan_changes(source, changes, task_size=self._task_size)]
         return [*opening, *self._objects(brought, view, schema)]
@@ -272,6 +281,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _objects(self, brought: list[Brought], view: View, schema: pa.Schema) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
+        if view.lasting_filters and view.rule.kind == "upsert" and DELETED in self._schema.names:
+            schema = schema if DELETED in schema.names else schema.append(pa.field(DELETED, pa.bool_()))
         refuses = view.rule.kind == "upsert" and DELETED not in schema.names
         runs: list[list[Located]] = []
         size = 0
@@ -283,7 +294,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             runs[-1].append(Located.of(action))
             size += cost
         store, pool = self._pool.store.uri, self._pool.config.id
-        return [ObjectsPartition(store, pool, view.key, schema, refuses, tuple(run)) for run in runs]
+        more = (view.rule.kind == "upsert", view.lasting_filters)
+        return [ObjectsPartition(store, pool, view.key, schema, refuses, tuple(run), *more) for run in runs]
 
     # --- reading
 
@@ -326,7 +338,15 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> Iterator[pa.Table]:
         pool_id, key = partition.pool_id, partition.key
         try:
-            yield from read_object(store, pool_id=pool_id, located=located, key=key, columns=columns)
+            yield from read_object(
+                store,
+                pool_id=pool_id,
+                located=located,
+                key=key,
+                columns=columns,
+                filters=partition.filters,
+                has_markers=partition.has_markers,
+            )
         except ObjectMissing as error:
             raise self._explained(partition.store, pool_id, error) from error
 

@@ -37,6 +37,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lake_core.conditions import top_level
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
 from lake_core.ids import IdSource
 from lake_core.naming import NOKEY
@@ -289,12 +290,13 @@ def check_case(branch: Branch, schema: StructType, options: opts.Options) -> Non
 
 def _fields(branch: Branch, stored: pa.Schema) -> list[str]:
     """Returns the names that the pool has so far: of its key and its settings, and of its records."""
-    ages = branch.settings["age_off"]
+    ages, kept = branch.settings["age_off"], branch.settings["keep.where"]
     return [
         *branch.config.key.names,
         *branch.settings.declared,
         *branch.config.aggregates,
         *([ages[0]] if ages else []),
+        *(top_level(kept) if kept else []),
         *([DELETED] if branch.config.kind == "upsert" else []),
         *stored.names,
     ]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.conditions import Condition, may_hold, must_hold, top_level
+from lake_core.conditions import Condition, NotTrue, may_hold, must_hold, top_level
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Instant, encode_key, key_class
 from lake_core.schemas.schema import unite_schemas
@@ -54,7 +54,7 @@ def test_a_checked_condition_stays_as_it_is_when_it_is_checked_again(random: Ran
 @settings(max_examples=400)
 @given(RANDOM, st.integers(0, 30), st.integers(1, 7))
 def test_arrow_answers_as_plain_python(random: Random, count: int, chunk: int) -> None:
-    condition = some_condition(random, FIELDS)
+    condition = perhaps_of_a_filter(random, some_condition(random, FIELDS))
     records = some_records(random, count)
     expected = [truth(condition, record) for record in records]
     table = to_table(records)
@@ -72,7 +72,10 @@ def test_many_conditions_at_once_give_the_greatest_mark_of_those_that_hold(
 ) -> None:
     some = {path: FIELDS[path] for path in random.sample(list(FIELDS), fields)}
     depth = random.choice([0, 1, 2])
-    conditions = [some_condition(random, some, depth=random.randint(0, depth)) for _ in range(many)]
+    conditions = [
+        perhaps_of_a_filter(random, some_condition(random, some, depth=random.randint(0, depth)))
+        for _ in range(many)
+    ]
     marked = [(condition, random.randint(1, 9)) for condition in conditions]
     table = to_table(some_records(random, count))
     expected = [0] * count
@@ -84,14 +87,14 @@ def test_many_conditions_at_once_give_the_greatest_mark_of_those_that_hold(
 
 @given(RANDOM, st.integers(0, 10))
 def test_only_the_fields_it_names_are_read(random: Random, count: int) -> None:
-    condition = some_condition(random, FIELDS)
+    condition = perhaps_of_a_filter(random, some_condition(random, FIELDS))
     table = to_table(some_records(random, count))
     assert evaluate(condition, table.select(list(top_level(condition)))) == evaluate(condition, table)
 
 
 @given(RANDOM, st.integers(0, 10), st.sets(st.sampled_from(SCHEMA.names)))
 def test_a_field_that_the_records_lack_is_null(random: Random, count: int, lacked: set[str]) -> None:
-    condition = some_condition(random, FIELDS)
+    condition = perhaps_of_a_filter(random, some_condition(random, FIELDS))
     records = some_records(random, count)
     without = [{n: None if n in lacked else v for n, v in record.items()} for record in records]
     table = to_table(records).drop_columns(list(lacked))
@@ -100,7 +103,9 @@ def test_a_field_that_the_records_lack_is_null(random: Random, count: int, lacke
 
 @given(RANDOM, st.integers(1, 20))
 def test_records_that_became_json_give_the_same_answers(random: Random, count: int) -> None:
-    condition = some_condition(random, {(name,): FIELDS[name,] for name in IN_JSON})
+    condition = perhaps_of_a_filter(
+        random, some_condition(random, {(name,): FIELDS[name,] for name in IN_JSON})
+    )
     table = to_table(some_records(random, count)).select(IN_JSON)
     united = unite_schemas([table.schema, pa.schema([json_field(name) for name in IN_JSON])])
     assert evaluate(condition, cast_table(table, united, what="test")) == evaluate(condition, table)
@@ -109,7 +114,7 @@ def test_records_that_became_json_give_the_same_answers(random: Random, count: i
 @settings(max_examples=400)
 @given(RANDOM, st.integers(1, 4))
 def test_what_statistics_say_of_an_object_is_true_of_its_records(random: Random, count: int) -> None:
-    condition = some_condition(random, FIELDS, depth=2)
+    condition = perhaps_of_a_filter(random, some_condition(random, FIELDS, depth=2))
     table = to_table(some_records(random, count))
     columns = column_statistics(table)
     found = holds(condition, table).to_pylist()
@@ -117,6 +122,10 @@ def test_what_statistics_say_of_an_object_is_true_of_its_records(random: Random,
     assert must_hold(condition, table.schema, columns, records=count) <= all(found)
     assert may_hold(condition, table.schema, (), records=count) >= any(found)
     assert must_hold(condition, table.schema, (), records=count) <= all(found)
+
+
+def perhaps_of_a_filter(random: Random, condition: Condition) -> Condition:
+    return NotTrue(condition) if random.random() < 0.3 else condition
 
 
 KEY_FIELDS = ["i", "x", "s", "y", "b", "d", "t", "ns", "m"]
@@ -134,7 +143,7 @@ def test_every_key_that_fulfils_a_condition_lies_in_its_range(
     random: Random, key: PoolKey, count: int
 ) -> None:
     fields: dict[Any, Any] = {(name,): FIELDS[name,] for name in key.names} or FIELDS
-    condition = some_condition(random, fields)
+    condition = perhaps_of_a_filter(random, some_condition(random, fields))
     table = to_table(some_records(random, count))
     span = key_range_of(condition, key, SCHEMA)
     for encoded, found in zip(keys_at(table, list(range(count)), key), holds(condition, table), strict=True):

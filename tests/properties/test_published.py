@@ -27,7 +27,7 @@ from log_lake.publish.schema import parts_of
 from log_lake.rewriting.compaction import compact
 from log_lake.stores.local import LocalStore
 from tests.support.iceberg import read_table, shown, values
-from tests.support.spark.native_pools import CONDITIONS, a_range, build, clip
+from tests.support.spark.native_pools import CONDITIONS, a_range, build, clip, filtered
 
 SEEDS = st.integers(0, 2**32)
 
@@ -95,7 +95,8 @@ def _more(pool: Pool, branch: str, random: Random) -> None:
 def test_a_published_table_holds_what_the_lake_gives(seed: int) -> None:
     random = Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        pool = build(Lake.create_on(LocalStore(Path(folder) / "lake")), random)
+        lake = Lake.create_on(LocalStore(Path(folder) / "lake"))
+        pool = build(lake, random)
         if random.random() < 0.5:
             clip(pool, random)
         state = pool.history.load_open().state
@@ -107,4 +108,6 @@ def test_a_published_table_holds_what_the_lake_gives(seed: int) -> None:
         check(pool, branch)
         for _ in range(2):
             _more(pool, branch, random)
+            if random.random() < 0.4:
+                pool = filtered(lake, pool, random)
             check(pool, branch)

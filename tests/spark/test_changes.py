@@ -237,6 +237,16 @@ def test_of_an_upsert_pool_changes_have_the_mark_of_deletes_only_if_it_is_chosen
     assert list(changes(landing, columns="k,_deleted")[0])[4:] == ["k", "_deleted"]
 
 
+@pytest.mark.parametrize("kind", ["append", "upsert", "aggregate"])
+def test_what_a_filter_hides_is_no_change(landing: Landing, kind: str) -> None:
+    pool = landing.lake.create_pool("p", key="k", kind=kind, settings={"keep.where": "k != 2"})
+    pool.branch().append(pa.table({"k": [1, 2, 3], "v": [1, 2, 3]}))
+    given = [(row["_change"], row["k"]) for row in changes(landing, columns="v,k")]
+    hidden = [("delete_key", 2)] if kind == "upsert" else []
+    assert sorted(given) == sorted([("insert", 1), *hidden, ("insert", 3)])
+    assert applied(changes(landing), kind) == [(1, 1), (3, 3)]
+
+
 def test_a_delete_of_a_range_of_booleans_is_a_condition_that_the_lake_takes(landing: Landing) -> None:
     pool = landing.lake.create_pool("p", key="k,f")
     copy = landing.lake.create_pool("copy", key="k,f").branch()

@@ -189,6 +189,26 @@ def test_all_tasks_of_a_batch_count_ages_from_the_time_it_was_planned(landing: L
     assert sum(batch.num_rows for batch in stream.read(later)) == 0
 
 
+def test_a_stream_leaves_out_what_a_filter_hides(landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", settings={"keep.where": "v = 'x'"})
+    commit(landing, [1, 2], v=["x", "y"], _deleted=["a", "b"])
+    stream = reader(landing, columns="k,_deleted")
+    start = stream.initialOffset()
+    assert keys(stream, start, stream.latestOffset(start, ReadAllAvailable())) == [1]
+
+
+def test_a_stream_of_an_upsert_pool_shows_what_a_filter_hides_as_delete_markers(landing: Landing) -> None:
+    landing.lake.create_pool("p", key="k", kind="upsert", settings={"keep.where": "v = 'x'"})
+    landing.lake.pool("p").branch().append(pa.table({"k": [1, 2], "v": ["x", "y"]}))
+    shown = reader(landing, schema=StructType().add("k", "long").add("_deleted", "boolean"))
+    start = shown.initialOffset()
+    (task,) = shown.partitions(start, shown.latestOffset(start, ReadAllAvailable()))
+    rows = [row for batch in shown.read(task) for row in batch.to_pylist()]
+    assert [(row["k"], bool(row["_deleted"])) for row in rows] == [(1, False), (2, True)]
+    with pytest.raises(InvalidInput, match="the stream has no column _deleted"):
+        keys(reader(landing), start, shown.latestOffset(start, ReadAllAvailable()))
+
+
 def test_the_state_at_the_beginning_is_of_the_streams_pool_whatever_pool_has_the_name_by_then(
     five: Landing,
 ) -> None:

@@ -94,6 +94,8 @@ def a_pool(seed: int) -> tuple[Lake, Pool]:
         settings["load.inline"] = "64KiB"
     if kind != "aggregate" and chance.random() < 0.2:
         settings["age_off"] = "day:1000d"
+    if chance.random() < 0.2:
+        settings["keep.where"] = "k is not null" if kind == "aggregate" else "n > 3"
     order = chance.choice(["", ":desc"])
     lake = Lake.create_on(ScriptedStore(InPlaceStore()), author="test")
     aggregates = {"n": "max", "d": "min", "s": "last"} if kind == "aggregate" else None

@@ -60,8 +60,8 @@ class ApplyPlan:
 
 
 def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
-    """Returns what is to be done about a branch's tombstones.  It also removes references whose records have all
-    aged off."""
+    """Returns what is to be done about a branch's tombstones.  It also removes references whose records are
+    all hidden by filters."""
     state, rule = revision.state, revision.rule
     ordered = sorted(revision.held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
@@ -78,7 +78,7 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
         for reference in reached[tombstone.id]:
             sure = whole and tombstone.covers_all(reference, state.schema)
             (covered if sure else suspects)[reference.object, reference.low] = reference
-    for tombstone in revision.aged_off if rule.kind != "upsert" else ():
+    for tombstone in revision.filters if rule.kind != "upsert" else ():
         for reference in revision.may_hide(tombstone):
             if tombstone.covers_all(reference, state.schema):
                 covered[reference.object, reference.low] = reference
@@ -92,7 +92,7 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
         due=len(due),
         remaining=len(ordered) - len(done),
         boundary=revision.held.fork.boundary if revision.held.fork else 0,
-        waits=bool(ordered or revision.aged_off),
+        waits=bool(ordered or revision.filters),
     )
 
 

@@ -119,6 +119,14 @@ RANGES: dict[str, list[Any]] = {
 }
 
 
+def filtered(lake: Lake, pool: Pool, random: Random) -> Pool:
+    """Returns the pool with a random filter, or without one if it cannot have the one that was chosen."""
+    where = random.choice(["", *CONDITIONS])
+    with contextlib.suppress(InvalidInput):  # a field outside of the key of an aggregate pool
+        lake.catalog.configure(pool.name, {"keep.where": where})
+    return lake.pool(pool.name)
+
+
 def build(lake: Lake, random: Random, *, name: str = "p", steps: int = 9) -> Pool:
     """Makes a pool of a random kind and key, by so many loads, deletes, compactions and other steps."""
     kind, key = random.choice(KINDS), random.choice(KEYS)
@@ -128,6 +136,8 @@ def build(lake: Lake, random: Random, *, name: str = "p", steps: int = 9) -> Poo
         aggregates = {"n": random.choice(["sum", "count", "last"]), "w": random.choice(["max", "first"])}
         fields = [field for field in fields if field != "mixed"]
     pool = lake.create_pool(name, key=key, kind=kind, aggregates=aggregates)
+    if random.random() < 0.4:
+        pool = filtered(lake, pool, random)
     _load(pool, random, fields, branch="main")
     names = ["main"]
     for step in range(steps):

@@ -62,6 +62,9 @@ def test_a_name_that_is_taken_and_a_source_that_is_not_there_are_refused(world: 
     world.lake.catalog.configure("p", {"age_off": "k:30d"})
     with pytest.raises(InvalidInput, match="'p' has age_off"):
         world.derive()
+    world.lake.catalog.configure("p", {"age_off": "", "keep.where": "k > 1"})
+    with pytest.raises(InvalidInput, match=r"'p' has keep\.where"):
+        world.derive()
 
 
 def test_a_first_key_that_is_null_is_refused_with_the_way_around_it(world: DerivedWorld) -> None:

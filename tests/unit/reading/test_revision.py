@@ -44,16 +44,16 @@ def test_a_state_is_no_revision_of_an_older_version(pool: Pool) -> None:
 
 def test_a_sub_pool_has_the_order_of_arrival_keeps_all_records_and_does_not_age(pool: Pool) -> None:
     revision = pool.branch().revision().of_sub_pool("$nokey")
-    assert (revision.key.fields, revision.rule.kind, revision.aged_off) == ((), "append", ())
+    assert (revision.key.fields, revision.rule.kind, revision.filters) == ((), "append", ())
     with pytest.raises(ValueError, match="is no sub-pool"):
         revision.of_sub_pool("$other")
 
 
 def test_ages_count_from_the_time_of_the_revision(pool: Pool) -> None:
     revision = pool.branch().revision(now=OLD)
-    (hides,) = revision.aged_off
+    (hides,) = revision.filters
     assert revision.may_hide(hides) == []
-    (hides,) = pool.branch().revision(now=OLD + 90_000).aged_off
+    (hides,) = pool.branch().revision(now=OLD + 90_000).filters
     assert len(revision.may_hide(hides)) == 1
 
 

@@ -338,6 +338,14 @@ def test_statements_meet_what_readers_see_and_keep_what_has_aged_off(
     assert [row["n"] for row in rows(lake.pool("aging"))] == left
 
 
+def test_statements_keep_what_several_filters_hide_once(lake: Lake) -> None:
+    pool = lake.create_pool("aging", key="k", settings={"age_off": "ts:1d", "keep.where": "n > 1"})
+    pool.branch().append(pa.table({"k": [1, 1, 1], "ts": [*AGED, AGED[1]], "n": [1, 1, 2]}))
+    assert execute(lake, "UPDATE aging SET n = n + 1").records == 1
+    lake.catalog.configure("aging", {"age_off": "", "keep.where": ""})
+    assert sorted(row["n"] for row in rows(lake.pool("aging"))) == [1, 1, 3]
+
+
 def test_a_record_that_has_aged_off_does_not_keep_another_from_its_key(lake: Lake) -> None:
     pool = lake.create_pool("aging", key="k", kind="upsert", settings={"age_off": "ts:1d"})
     pool.branch().append(pa.table({"k": [1], "ts": AGED[:1]}))
