@@ -25,13 +25,14 @@ from log_lake.lake.results import DeleteResult, LoadResult
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.key_paths import with_key_paths
+from log_lake.loading.roll_up import rolled
 from log_lake.texts.floor import floor
 from log_lake.where.of_keys import check_keys, of_keys
 
 
 def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteResult | LoadResult:
     """Deletes the records of the keys, as `Branch.delete_keys` says."""
-    keys = with_key_paths(keys, branch.key.names, {}).table
+    keys = rolled(with_key_paths(keys, branch.key.names, {}).table, branch.settings["roll_up"])
     if branch.rule.kind == "upsert":
         check_keys(keys, branch.key)
         fields = key_fields(branch)
@@ -98,7 +99,7 @@ def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
 
 def replace_keys(branch: Line, records: pa.Table, write: WriteArguments, *, deleted: str) -> LoadResult:
     """Replaces the records of the keys of `records`, as `Branch.replace_keys` says."""
-    records = with_key_paths(records, branch.key.names, {}).table
+    records = rolled(with_key_paths(records, branch.key.names, {}).table, branch.settings["roll_up"])
     if deleted and (
         deleted not in records.schema.names or not pa.types.is_boolean(records.schema.field(deleted).type)
     ):

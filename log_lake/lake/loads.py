@@ -176,6 +176,7 @@ def builder(
         target_size=settings["compact.target_size"],
         points=pending.points,
         bulk=pending.bulk,
+        roll_up=settings["roll_up"],
     )
 
 
@@ -262,6 +263,7 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
         new_id,
         rule=branch.rule,
         fields=pending.fields,
+        roll_up=branch.settings["roll_up"],
     )
     with building, branch.open_files(files, write, fields=pending.fields) as source:
         for block in source.blocks(write.format):

@@ -19,6 +19,7 @@ from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.contract import EVOLVE
+from log_lake.loading.roll_up import rolled
 from log_lake.measuring import measured
 from log_lake.texts.keytext import RangeText, check_classes, check_range
 
@@ -111,8 +112,9 @@ def replace_by_blocks(
         lease_of(branch, begun.load, why="replace"),
     ):
         for block in work.each("read", chain([first] if first is not None else [], blocks)):
-            begun.check(block.table)
-            builder.add(block)
+            rounded = replace(block, table=rolled(block.table, branch.settings["roll_up"]))
+            begun.check(rounded.table)
+            builder.add(rounded)
         written = builder.finish()
         spec = begun.settled(branch, [w.action for w in written], [w.schema for w in written])
         return commit_written(branch, begun.load, written, replaced=spec, count=write.count)

@@ -39,6 +39,7 @@ from log_lake.loading.contract import Contract, lost_line
 from log_lake.loading.misfits import Misfits, misfits, summed
 from log_lake.loading.on_disk import SortedOnDisk
 from log_lake.loading.options import PARTS, RUN
+from log_lake.loading.roll_up import RollUp, rolled
 from log_lake.measuring import timed
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.failures import writing
@@ -86,6 +87,7 @@ class ObjectBuilder:
     indexes: tuple[IndexRule, ...] = ()
     bulk: bool = False
     """Whether a run that was sorted in memory is cut at the points as well."""
+    roll_up: RollUp = None
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -152,7 +154,7 @@ class ObjectBuilder:
             return
         table = self._alike[0] if len(self._alike) == 1 else pa.concat_tables(self._alike).combine_chunks()
         self._alike, self._alike_bytes = [], 0
-        keyed, keyless = by_key(normalized(table), self.key)
+        keyed, keyless = by_key(rolled(normalized(table), self.roll_up), self.key)
         self._gather(NOKEY, keyless)
         self._gather("", keyed)
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lake_core import naming
+from lake_core.errors import InvalidInput
 from log_lake.loading.csv_options import csv_options
 from log_lake.settings.setting_types import (
+    DURATION_PATTERN,
     PATTERNS,
     SIZE,
     TEXT,
     WORDS,
     SettingType,
     count,
+    duration,
     one_of,
     pattern,
     small_size,
@@ -98,11 +101,23 @@ _NOT_OF_FILES = ("idna", "punycode", "escape")
 """Endings of the names of Python's codecs for host names and program text, in which no file is written."""
 
 
+def _roll_up(text: str) -> tuple[str, int] | None:
+    """Returns the field and the seconds of the grain.  Raises ValueError."""
+    field, colon, grain = text.rpartition(":")
+    if text and not (colon and field):
+        raise ValueError("use FIELD:GRAIN, such as ts:1h")
+    seconds = duration(grain) if text else 1.0
+    if seconds < 1 or 86_400 % seconds:
+        raise ValueError("use a grain that divides the day: 1s, 10s, 1m, 5m, 15m, 1h, 6h, 1d")
+    return (field, int(seconds)) if text else None
+
+
 LIMIT = SettingType(
     _limit,
     "a count, such as `100`, or a share, such as `1%`",
     pattern(r"\s*[0-9]{1,18}(?:\.[0-9]{1,9})?\s*%?\s*", "integer"),
 )
+ROLL_UP = SettingType(_roll_up, "`FIELD:GRAIN`, such as `ts:1h`", pattern(f"(?:.|\n)+:{DURATION_PATTERN}"))
 CHARACTER = SettingType(_character, "one ASCII character, or `none`")
 DELIMITER = SettingType(_delimiter, "one ASCII character, `tab` or `auto`")
 ENCODING = SettingType(_encoding, "an encoding, such as `utf-8`, or `auto`")
@@ -179,6 +194,30 @@ READ_OPTIONS: dict[str, Setting] = {
 """Options for reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the
 Spark application: `csv.null` is `--csv-null`."""
 
+
+def _check_roll_up(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput for a key that is a path into records, where the exact time would stay."""
+    name = settings["roll_up"][0]
+    if name in key.names and "." in name:
+        raise InvalidInput(
+            f"setting roll_up={settings.text('roll_up')}: the key {name!r} is a path into records; name a field of "
+            "the records"
+        )
+
+
+def _check_exact(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if something else keeps the times that a roll-up rounds, or needs them."""
+    given = f"setting roll_up={settings.text('roll_up')}"
+    if settings["roll_up"] and settings["format"] != naming.PARQUET and kind != "aggregate":
+        raise InvalidInput(
+            f"{given}: with format={settings['format']} records keep their exact times; use format=parquet"
+        )
+    if settings["roll_up"] and settings.text("derive.from"):
+        raise InvalidInput(
+            f"{given}: a derived pool holds what its query says; round in the query (date_trunc)"
+        )
+
+
 POINT, SCAN = "point", "scan"
 """The kinds of reads that the row groups of a pool's objects can be made for."""
 
@@ -200,6 +239,12 @@ SETTINGS = {
         POINT,
         "of Parquet objects; point: small row groups, for reads of few keys; scan: large ones, for reads of few "
         "columns of many records",
+    ),
+    "roll_up": Setting(
+        ROLL_UP,
+        "",
+        "FIELD:GRAIN: loads round the times of this field down to the grain, in UTC, before records are combined",
+        check=_check_roll_up,
     ),
     "load.memory": Setting(
         SIZE, "256MiB", "memory for sorting; a larger load is sorted on disk, in the folder TMPDIR"
@@ -227,6 +272,7 @@ def _check_csv(settings: Settings, kind: str, key: PoolKey) -> None:
     csv_options(settings)
 
 
+ROLL_UP_FITS = Together(frozenset({"roll_up", "format", "derive.from"}), _check_exact)
 CSV_FITS = Together(
     frozenset(name for name in READ_OPTIONS if name.startswith("csv.")),
     _check_csv,

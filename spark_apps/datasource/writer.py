@@ -54,6 +54,7 @@ from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.key_paths import may_have_key
 from log_lake.loading.misfits import Misfits, summed
+from log_lake.loading.roll_up import rolled
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
 from log_lake.stores import open_store
@@ -158,9 +159,10 @@ def built(
 
 def blocks_of(work: WriteWork, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
     """Yields the records of the batches in the form that a load accepts.  Raises InvalidInput."""
-    declared = Settings(work.config.settings).declared
+    settings = Settings(work.config.settings)
+    declared, roll_up = settings.declared, settings["roll_up"]
     for batch in batches:
-        records = declared_columns(from_spark(batch), declared, source="the data frame")
+        records = rolled(declared_columns(from_spark(batch), declared, source="the data frame"), roll_up)
         if work.keyed:
             check_keys(records, work.config.key)
         if work.markers is not None:
