@@ -22,7 +22,7 @@ from log_lake.console.logged import log_to_stderr, say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.repair.check_objects import CheckObjects, check_objects
-from log_lake.repair.finding import DAMAGE, Finding
+from log_lake.repair.finding import DAMAGE, UNSEEN, Finding
 from log_lake.repair.fsck import Fsck
 from log_lake.workers import Worker, Workers
 from spark_apps.session import spark_session
@@ -65,17 +65,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("pools", nargs="*", metavar="POOL", help="default: everything in the lake")
     args = parser.parse_args(argv)
     log_to_stderr()
-    damaged = False
+    severities: set[str] = set()
     try:
         lake = Lake.open(args.lake)
         with spark_session("lake fsck", remote=args.remote) as spark:
             for finding in fsck(spark, lake, args.pools, data=args.data):
-                damaged = damaged or finding.severity == DAMAGE
+                severities.add(finding.severity)
                 print(msgspec.json.encode(finding).decode())
     except errors.LakeError as error:
         say_error("fsck", error)
         return error.exit_status
-    return errors.Corrupt.exit_status if damaged else 0
+    if DAMAGE in severities:
+        return errors.Corrupt.exit_status
+    return errors.Unavailable.exit_status if UNSEEN in severities else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, Unavailable
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices, counted, printable
 from log_lake.cli.pools import confirm
@@ -20,7 +20,7 @@ from log_lake.combine.declared import parse_aggregates
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake
-from log_lake.repair.finding import DAMAGE, LEFTOVER, Finding
+from log_lake.repair.finding import DAMAGE, LEFTOVER, UNSEEN, Finding
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
 
@@ -29,7 +29,8 @@ SHOWN_OF_A_KIND = 20
 
 
 def fsck(args: Namespace) -> None:
-    """Print the findings; raises Corrupt if something is damaged."""
+    """Print the findings; raises Corrupt if something is damaged, otherwise Unavailable if the store did not give
+    something."""
     lake = Lake.open(args.lake)
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -55,8 +56,11 @@ def fsck(args: Namespace) -> None:
                 print_text(f"{kind}: {count - SHOWN_OF_A_KIND:,} more; --json prints all\n")
     looked = _looked_at(check.counts, data=args.data or args.content, content=args.content)
     leftovers = counted(counts[LEFTOVER], "leftover")
+    unseen = f", {counts[UNSEEN]:,} not given by the store" if counts[UNSEEN] else ""
     if counts[DAMAGE]:
-        raise Corrupt(f"fsck: {counted(counts[DAMAGE], 'finding')} of damage, {leftovers}; {looked}")
+        raise Corrupt(f"fsck: {counted(counts[DAMAGE], 'finding')} of damage, {leftovers}{unseen}; {looked}")
+    if unseen:
+        raise Unavailable(f"fsck: no damage seen, {leftovers}{unseen}; {looked}; run it again")
     say(f"{looked}; no damage, {leftovers}")
 
 

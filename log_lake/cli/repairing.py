@@ -40,7 +40,7 @@ def repair_pool(args: Namespace) -> None:
 
 
 def _whole(objects: Sequence[str]) -> str:
-    return f"{listed(objects)}, whole and readable"
+    return f"{listed(objects)}, in which no damage was seen"
 
 
 def _print_plan(plan: RepairPlan, whole: Sequence[str], args: Namespace) -> None:

@@ -195,6 +195,8 @@ class PoolCheck:
                         decoded_json(data, type, name=info.name)
                 except Corrupt as error:
                     yield self._finding(kind, info.name, f"it cannot be read: {error}")
+                except Unavailable as error:
+                    yield self._finding("unread", info.name, str(error))
 
     def _finding(self, kind: str, where: str, what: str, id: str = "") -> Finding:
         return finding(kind, pool=self.config.name, where=where, what=what, id=id)
@@ -227,7 +229,10 @@ class PoolCheck:
                 if data is None:  # its writer withdrew it
                     continue
                 time, what = Codec(DraftRequest).decode(data, name=info.name).time, "its writer is gone"
-            except (Corrupt, Unavailable) as error:
+            except Unavailable as error:
+                yield self._finding("unread", info.name, str(error))
+                continue
+            except Corrupt as error:
                 time, what = int(id_seconds(id) * 1_000_000), f"it cannot be read: {error}"
             if now - time > MAX_WAIT_MICROSECONDS:
                 yield self._finding("request_leaked", info.name, f"a request that expired; {what}")

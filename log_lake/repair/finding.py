@@ -1,7 +1,8 @@
 """A finding of `lake fsck`: what is wrong, where, and what to do about it; and the list of all kinds.
 
 Damage means that records cannot be read, that readers may get a false answer, or that an object of the lake
-cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.
+cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.  Unseen is what the
+store did not give: it may be sound (decision 491).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 from lake_core.naming import MAIN
 
-DAMAGE, LEFTOVER = "damage", "leftover"
+DAMAGE, LEFTOVER, UNSEEN = "damage", "leftover", "unseen"
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -67,7 +68,8 @@ KINDS: dict[str, Kind] = {
     "tag_dangling": Kind(DAMAGE, "delete the tag: lake tag {pool} -d NAME"),
     "totals_lie": Kind(DAMAGE, "delete the newest checkpoint, if the entries below it are there"),
     "object_missing": Kind(DAMAGE, _TAKE_OUT),
-    "object_unreadable": Kind(DAMAGE, "try again; if the store cannot give it: " + _TAKE_OUT),
+    "object_unreadable": Kind(UNSEEN, "try again; if the store cannot give it: " + _TAKE_OUT),
+    "unread": Kind(UNSEEN, "run lake fsck again"),
     "object_damaged": Kind(DAMAGE, _TAKE_OUT),
     "reference_outside": Kind(DAMAGE, _TAKE_OUT),
     "content_lies": Kind(

@@ -17,11 +17,12 @@ from lake_core.catalog import Catalog
 from lake_core.catalog.state import PoolsState
 from lake_core.checkpoints import CheckpointFile
 from lake_core.context import Context
-from lake_core.errors import CheckpointGone, Corrupt, JournalLost, NotFound, Unavailable
+from lake_core.errors import CheckpointGone, Corrupt, Denied, JournalLost, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.history.rows import HOME
 from lake_core.ids import id_seconds, is_id
 from lake_core.keys.spec import ARRIVAL
+from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from log_lake.lake.given_up import read_given_up
 from log_lake.lake.isolated import isolated
@@ -29,9 +30,9 @@ from log_lake.lake.rekey import REKEY
 from log_lake.leases.lease import WRITE, read_leases
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_journal import JournalCheck
-from log_lake.repair.check_objects import CheckObjects, in_threads
+from log_lake.repair.check_objects import MAX_REFUSALS, CheckObjects, in_threads
 from log_lake.repair.check_pool import CheckProgress, PoolCheck
-from log_lake.repair.finding import Finding, finding
+from log_lake.repair.finding import UNSEEN, Finding, finding
 from log_lake.repair.history_left import has_history
 from log_lake.settings.settings import check_pool
 from log_lake.stores.guard import GuardedStore
@@ -84,6 +85,7 @@ class Fsck:
     check_objects: CheckObjects | None = None
     progress: CheckProgress = lambda what, count: None
     counts: Counter[str] = field(default_factory=Counter)
+    _refusals: int = 0
 
     def __post_init__(self) -> None:
         # another guard around the same store: no footer that was kept before is taken for what is there now
@@ -98,13 +100,15 @@ class Fsck:
     def run(self) -> Iterator[Finding]:
         """Yields all faults.
 
-        Raises NotFound, Unavailable.  Raises Corrupt if the list of pools cannot be read and pools are named.
+        What the store does not give is a finding, too.  Raises NotFound and Denied.  Raises Unavailable if the
+        store gives no list of pools, or refuses more than MAX_REFUSALS things.  Raises Corrupt if the list of pools
+        cannot be read and pools are named.
         """
         catalog = Catalog(self.context, check=check_pool)
         everything = not self.pools
         if everything or LAKE_POOLS in self.pools:
             check = JournalCheck(catalog.journal, LAKE_POOLS, progress=self.progress)
-            yield from check.run()
+            yield from self._seen(check.run(), pool=LAKE_POOLS, where=naming.POOLS_JOURNAL)
             self._count(check)
         if set(self.pools) == {LAKE_POOLS}:
             return
@@ -141,13 +145,27 @@ class Fsck:
             )
             try:
                 with isolated(name):
-                    yield from pool.run()
+                    yield from self._seen(pool.run(), pool=name, where=f"{pool.config.id}/")
             except Corrupt as error:  # what no check foresees; the other pools are looked at
                 where = naming.pool_journal(pool.config.id)
                 yield finding("no_state", pool=name, where=where, what=str(error))
             self._count(pool.journal)
             self.counts.update(pools=1, references=pool.references, objects=pool.objects)
             self.counts.update(without_sum=pool.without_sum)
+
+    def _seen(self, findings: Iterator[Finding], *, pool: str, where: str) -> Iterator[Finding]:
+        """Yields the findings; if the store refuses something, a last one says that the rest was not looked at."""
+        try:
+            for one in findings:
+                self._refusals += one.severity == UNSEEN
+                yield one
+        except Denied:
+            raise
+        except Unavailable as error:
+            self._refusals += 1
+            if self._refusals > MAX_REFUSALS:
+                raise
+            yield finding("unread", pool=pool, where=where, what=f"not looked at to its end: {error}")
 
     def _count(self, check: JournalCheck) -> None:
         self.counts.update(entries=check.entries, checkpoints=check.checkpoints)
@@ -160,17 +178,22 @@ class Fsck:
             id = name.removesuffix("/")
             if not name.endswith("/") or not is_id(id):
                 yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
-            elif id not in state.pools:
-                if (unlisted := self._unlisted(id, state)) is not None:
-                    yield unlisted
             else:
-                for inner in top_names(self.context.store, id):
-                    if inner.removesuffix("/") not in POOL_FOLDERS:
-                        what = "not a folder of a pool"
-                        pool = state.pools[id].name
-                        yield finding("object_unknown", pool=pool, where=f"{id}/{inner}", what=what)
+                config = state.pools.get(id)
+                inside = self._unlisted(id, state) if config is None else self._inside(config)
+                yield from self._seen(inside, pool=id if config is None else config.name, where=f"{id}/")
 
-    def _unlisted(self, id: str, state: PoolsState) -> Finding | None:
+    def _inside(self, config: PoolConfig) -> Iterator[Finding]:
+        for inner in top_names(self.context.store, config.id):
+            if inner.removesuffix("/") not in POOL_FOLDERS:
+                what, where = "not a folder of a pool", f"{config.id}/{inner}"
+                yield finding("object_unknown", pool=config.name, where=where, what=what)
+
+    def _unlisted(self, id: str, state: PoolsState) -> Iterator[Finding]:
+        if (one := self._unlisted_folder(id, state)) is not None:
+            yield one
+
+    def _unlisted_folder(self, id: str, state: PoolsState) -> Finding | None:
         note = read_given_up(self.context.store, id)
         if note is not None:
             what = f"a folder that {note.author} gave up: {note.why}"
@@ -239,7 +262,7 @@ class Fsck:
         try:
             with DataObject(self.context.store, pool_id=id, object_id=object_id) as data:
                 source = data.metadata.origin.pool_id
-        except (Corrupt, Unavailable):
+        except Corrupt:
             return None
         return source if source != id else None
 

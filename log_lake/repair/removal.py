@@ -19,6 +19,7 @@ from lake_core.history import Draft, Reference
 from lake_core.records import Action, AddObject, AddTombstone, RemoveReference, RemoveTombstone, Transaction
 from log_lake.lake.branch import Branch
 from log_lake.repair.check_objects import check_objects
+from log_lake.repair.finding import DAMAGE
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,15 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
 
 
 def whole_objects(branch: Branch, plan: RepairPlan, *, among: Sequence[str]) -> list[str]:
-    """Reads those objects of the plan that `among` names.  Returns the ones that are undamaged and agree with
-    their references, so that a repair need not remove them.
+    """Reads those objects of the plan that `among` names.  Returns the ones in which no damage was seen, and that
+    agree with their references, so that a repair need not remove them.  One that the store does not give may be
+    sound.
 
     Raises Unavailable if the store refuses many of them.
     """
     references = [r for r in plan.references if r.object in set(among)]
     findings = check_objects(branch.store, branch.config, references, data=True)
-    faulty = {one.where for one in findings}
+    faulty = {one.where for one in findings if one.severity == DAMAGE}
     ids = dict.fromkeys(r.object for r in references)
     return [id for id in ids if naming.data_object(branch.config.id, id) not in faulty]
 

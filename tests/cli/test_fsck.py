@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import CORRUPT, NOT_FOUND, Command
+from tests.support.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
+
+UNAVAILABLE = 7
 
 
 @pytest.fixture
@@ -40,6 +42,27 @@ def test_damage_has_the_status_of_damage_and_a_line_that_says_what_to_do(lake: C
     assert "1 finding of damage, 0 leftovers" in failed.err
     lake("repair", pool, "--object", gone.stem, "--yes")
     assert lake("fsck", pool).out == ""
+
+
+def test_an_object_that_the_store_does_not_give_has_the_status_of_a_store_that_does_not_answer(
+    lake: Command, pool: str
+) -> None:
+    """A folder stands where the object's file was, so each read of it fails."""
+    refused = first_object(lake)
+    whole = refused.read_bytes()
+    refused.unlink()
+    refused.mkdir()
+    failed = lake.run("fsck")
+    assert failed.status == UNAVAILABLE
+    (line,) = failed.out.splitlines()
+    assert line.startswith(f"unseen: object_unreadable: {refused.relative_to(lake.uri)}: ")
+    assert "no damage seen, 0 leftovers, 1 not given by the store; looked at 4 entries" in failed.err
+    assert "footers of 3 objects in 1 pool; run it again" in failed.err
+    message = lake.fails(INVALID_INPUT, "repair", pool, "--object", refused.stem, "--yes")
+    assert "add --whole" in message
+    refused.rmdir()
+    refused.write_bytes(whole)
+    lake("fsck")
 
 
 def test_leftovers_alone_have_status_0(lake: Command, pool: str) -> None:

@@ -77,7 +77,7 @@ def test_an_object_that_is_whole_is_named_and_taken_out_only_if_it_is_said_twice
     lake: Command, pool: str
 ) -> None:
     sound = objects(lake)[1]
-    whole = f"{sound}, whole and readable"
+    whole = f"{sound}, in which no damage was seen"
     assert whole in lake("repair", pool, "--object", sound, "--dry-run").err
     refused = lake.run("repair", pool, "--object", sound, "--yes")
     assert refused.status == INVALID_INPUT

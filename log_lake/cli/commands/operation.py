@@ -73,7 +73,7 @@ def _repair(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
     parser.add_argument(
-        "--whole", action="store_true", help="take out objects that are whole and readable, too; do not ask"
+        "--whole", action="store_true", help="take out objects in which no damage was seen, too; do not ask"
     )
     parser.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
     parser.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")

@@ -32,9 +32,9 @@ from log_lake.indexes.names import index_name
 from log_lake.lake import Lake
 from log_lake.loading.block import Block
 from log_lake.objects import metadata
-from log_lake.repair.finding import DAMAGE, KINDS, Finding
+from log_lake.repair.finding import DAMAGE, KINDS, UNSEEN, Finding
 from log_lake.repair.fsck import LAKE_POOLS, Fsck
-from log_lake.repair.removal import plan_repair, repair
+from log_lake.repair.removal import plan_repair, repair, whole_objects
 from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from tests.support.damage import link_again, lose_and_replace, turn_a_bit
@@ -197,7 +197,69 @@ def test_an_object_that_the_store_does_not_give(world: World) -> None:
     scripted.on("open_input", name, instead=unavailable, times=1000)
     lake = Lake.open_on(scripted, ids=IdSource(clock=world.clock))
     found = list(Fsck(lake.context).run())
-    assert only(found, "object_unreadable").where == name
+    one = only(found, "object_unreadable")
+    assert (one.where, one.severity) == (name, UNSEEN)
+
+
+def refusing(world: World, *names: str, request: str = "get") -> Iterator[Finding]:
+    """The findings of a check whose store refuses these objects, always."""
+    scripted = ScriptedStore(world.store)
+    for name in names:
+        scripted.on(request, name, instead=unavailable, times=1_000_000)
+    return Fsck(Lake.open_on(scripted, ids=IdSource(clock=world.clock)).context).run()
+
+
+def test_a_pool_whose_journal_the_store_refuses_does_not_hide_the_others(world: World) -> None:
+    other = world.lake.create_pool("a_second", key="k")
+    other.branch().append(table(1))
+    third = world.lake.create_pool("z_third", key="k")
+    third.branch().append(table(1))
+    (data,) = world.store.list(naming.data(third.config.id))
+    world.store.put(data.name, b"damaged")
+    found = list(refusing(world, world.entry(5), naming.entry(naming.pool_journal(other.config.id), 1)))
+    assert [(one.kind, one.pool, one.severity) for one in found] == [
+        ("unread", "a_second", UNSEEN),
+        ("unread", "p", UNSEEN),
+        ("object_damaged", "z_third", DAMAGE),
+    ]
+    assert found[1].where == f"{world.id}/"
+    assert "the store refuses for now" in found[1].what
+
+
+@pytest.mark.parametrize("folder", [naming.leases, naming.plans])
+def test_a_note_that_the_store_refuses_is_named_and_the_rest_is_looked_at(
+    world: World, folder: Callable[[str], str]
+) -> None:
+    note = f"{folder(world.id)}/{an_id(1)}"
+    world.store.put(note, b"{}")
+    name = referenced(world)
+    world.store.put(name, b"damaged")
+    found = {one.kind: one for one in refusing(world, note)}
+    assert set(found) == {"unread", "object_damaged"}
+    assert (found["unread"].where, found["unread"].severity) == (note, UNSEEN)
+
+
+def test_a_folder_that_the_store_refuses_is_no_pool_outside_of_the_list(world: World) -> None:
+    folder = world.lake.context.ids.new()
+    (data, *_) = world.objects()
+    copy = naming.data_object(folder, an_id(7))
+    world.store.put(copy, world.store.get(data) or b"")
+    found = list(refusing(world, copy, request="open_input"))
+    one = only(found, "unread")
+    assert (one.where, one.pool) == (f"{folder}/", folder)
+
+
+def test_a_repair_does_not_take_an_object_out_because_the_store_refuses_it(world: World) -> None:
+    name = referenced(world)
+    id = naming.data_id(name) or ""
+    scripted = ScriptedStore(world.store)
+    scripted.on("open_input", name, instead=unavailable, times=1_000_000)
+    branch = Lake.open_on(scripted, ids=IdSource(clock=world.clock)).pool("p").branch()
+    plan = plan_repair(branch, objects=[id], transactions=[])
+    assert whole_objects(branch, plan, among=[id]) == [id]
+    world.store.put(name, b"damaged")
+    scripted.forget()
+    assert whole_objects(branch, plan, among=[id]) == []
 
 
 def test_a_store_that_gives_no_object_is_unavailable_and_not_a_thousand_findings(world: World) -> None:
