@@ -46,13 +46,17 @@ def install_python(requirements: str, folder: Path) -> Path:
     return python
 
 
+def uv() -> str:
+    """Returns the uv of the project's environment, otherwise that of the machine."""
+    beside = Path(sys.executable).with_name("uv")
+    return str(beside) if beside.exists() else "uv"
+
+
 def _install(requirements: str, folder: Path, steps: Sequence[Sequence[str]]) -> None:
     """Runs the steps of uv; the last one gets the file of requirements as an argument."""
     stamp, pinned = folder / "stamp", (ROOT / requirements).read_text()
     if stamp.exists() and stamp.read_text() == pinned:
         return
-    beside = Path(sys.executable).with_name("uv")
-    uv = str(beside) if beside.exists() else "uv"
     for step in [*steps[:-1], [*steps[-1], "-r", requirements]]:
-        subprocess.run([uv, *step, "--quiet"], check=True, cwd=ROOT)
+        subprocess.run([uv(), *step, "--quiet"], check=True, cwd=ROOT)
     stamp.write_text(pinned)

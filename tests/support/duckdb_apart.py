@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.apart import uv
+
 VERSION = "1.5.5"
 EXTENSIONS = ("httpfs", "avro", "iceberg")
 PACKAGES = (
@@ -57,10 +59,14 @@ which returns plain rows."""
 
 def duckdb_apart(folder: Path, *more: str) -> str:
     """Returns a Python that has DuckDB, its extensions and more packages, in a folder. Skips the test if it cannot
-    be installed."""
-    venv.create(folder, with_pip=True)
+    be installed.
+
+    On a busy machine pip needed more than `INSTALL_SECONDS` for what uv installs in 15 s.
+    """
+    venv.create(folder)
     python = str(folder / "bin" / "python")
-    words = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *PACKAGES, *more]
+    into = ["pip", "install", "--quiet", "--no-config", "--python", python, "--only-binary", ":all:"]
+    words = [uv(), *into, *PACKAGES, *more]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
     if done.returncode:
         pytest.skip(f"DuckDB's extension for Iceberg cannot be installed: {done.stderr[-300:]}")
