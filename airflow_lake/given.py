@@ -13,6 +13,7 @@ config of the groups.  `task` is the id of the task, for errors.
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import decimal
 from collections.abc import Collection, Mapping, Sequence
@@ -199,14 +200,33 @@ def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
 
 
 def texts(value: Any, name: str, *, task: str) -> list[str]:
-    """Returns a list of texts, which may be empty; one text becomes a list of one.  Raises InvalidInput."""
+    """Returns a list of texts, which may be empty; one text becomes a list of one.
+
+    Raises InvalidInput, also for a list that a template has made a text: no file has the name `['a.csv']`, so a
+    replace with `missing="empty"` would remove all.
+    """
     from lake_core.errors import InvalidInput
 
+    if isinstance(value, str) and _is_list_as_text(value):
+        raise InvalidInput(
+            f"{task}: {name} is a list that became a text (got {value!r}); nothing was done. Pass the result of the "
+            f"task itself ({name}=names(), or task.output), or set render_template_as_native_obj=True in the DAG"
+        )
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_name(one, name, task=task) for one in value]
     if isinstance(value, bytes | Mapping | set | frozenset):
         raise InvalidInput(f"{task}: {name} must be a text or a list of texts (got {value!r})")
     return [_name(value, name, task=task)]
+
+
+def _is_list_as_text(value: str) -> bool:
+    """Whether a text is how Python, or JSON, writes a list."""
+    if not value.lstrip().startswith("["):
+        return False
+    try:
+        return isinstance(ast.literal_eval(value.strip()), list)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
 
 
 def _name(value: Any, name: str, *, task: str) -> str:

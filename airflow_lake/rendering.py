@@ -5,17 +5,19 @@ With `render_template_as_native_obj=True` Jinja reads every text as a Python val
 stays unchanged, and a template gives the value of its expression: a text, a list, a number.
 
 An expression that gives None inside a longer text would become the word "None" there: `t < 'None'` is true for
-every date, and the folder `None` has no file.  So that is refused (decision 368); `given` refuses a text that
-is None as a whole.  Called by Airflow, for the operators, the sensor, and the tasks of the groups.
+every date, and the folder `None` has no file.  So that is refused (decision 368), and so is a name without a value,
+if the DAG lets Jinja write nothing for it; `given` refuses a text that is None as a whole.  In a condition an empty
+text between quotes is refused too: `t > ''` is true for every text (decision 496).  Called by Airflow, for the
+operators, the sensor, and the tasks of the groups.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jinja2 import pass_context
+from jinja2 import Undefined, pass_context
 from jinja2.nativetypes import NativeEnvironment
 
 from airflow_lake.given import is_template
@@ -28,6 +30,11 @@ class KeepsTexts:
     template_ext: Any
     params_of_run: Mapping[str, Any] | None = None
     """The parameters of the run, once Airflow renders templates for it; later calls have no context."""
+    holed: frozenset[str] = frozenset()
+    """Rendered texts in which an expression between quotes gave the empty text."""
+    read_files: Mapping[str, str] = {}
+    """The texts of files of templates (`template_ext`) by their names, if Airflow did not read them when it parsed the
+    DAG file: for a mapped operator it does not."""
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
@@ -38,11 +45,13 @@ class KeepsTexts:
         of them (`runs.params_of`): a delete would remove the default's key, and not the requested one.
         """
         self.params_of_run = context.get("params")
+        env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
+        if isinstance(content, str) and content.endswith(tuple(self.template_ext)):
+            name, content = content, env.loader.get_source(env, content)[0]
+            self.read_files = {**self.read_files, name: content}
         if reads_params(content):
             params_of(context, task=getattr(self, "task_id", ""))
-        env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
-        is_text = isinstance(content, str) and not content.endswith(tuple(self.template_ext))
-        if is_text and not is_template(content) and isinstance(env, NativeEnvironment):
+        if isinstance(content, str) and not is_template(content) and isinstance(env, NativeEnvironment):
             return content
         return super().render_template(content, context, _keeping(env), seen_oids)  # type: ignore[misc]
 
@@ -59,11 +68,26 @@ class KeepsTexts:
         except Exception:
             env.handle_exception()
         rendered = env.concat(nodes)
-        return "None" if rendered is NOTHING else rendered
+        if _has_hole(nodes):
+            self.holed |= {rendered}
+        return rendered[:] if isinstance(rendered, _Nothing) else rendered
+
+    def check_condition(self, where: Any) -> None:
+        """Raises InvalidInput if a template gave the empty text between quotes in this condition: `t > ''` would be
+        all records."""
+        from lake_core.errors import InvalidInput
+
+        if isinstance(where, str) and where in self.holed:
+            task = getattr(self, "task_id", "")
+            raise InvalidInput(
+                f"{task}: where={where!r}: a template gave an empty text between quotes; nothing was done. Give the "
+                "expression a value, or say in the template what stands there instead"
+            )
 
 
 class _Nothing(str):
-    """The word "None" that a template would print for None, as a value that differs from the text "None"."""
+    """What a template would print for None, or for a name without a value, as a value that differs from that
+    text."""
 
     __slots__ = ()
 
@@ -72,15 +96,16 @@ class _Nothing(str):
 
 
 NOTHING = _Nothing("None")
+UNDEFINED = _Nothing("")
 
 
 def joined(values: Iterable[Any]) -> Any:
     """Returns a single value unchanged, several values as one text, and None if there is no value.
 
-    Raises InvalidInput for None among several.
+    Raises InvalidInput for None, or a name without a value, among several.
     """
     parts = list(values)
-    if len(parts) > 1 and any(part is None or part is NOTHING for part in parts):
+    if len(parts) > 1 and any(isinstance(_or_nothing(None, part), _Nothing) for part in parts):
         from lake_core.errors import InvalidInput
 
         text = "".join(map(str, parts))
@@ -118,4 +143,15 @@ def _as_it_is(_: Any, value: Any) -> Any:
 
 @pass_context
 def _or_nothing(_: Any, value: Any) -> Any:
+    """Returns the value, or what stands for no value.  Raises UndefinedError for a name without a value, unless the
+    DAG lets Jinja write nothing for it (`template_undefined`)."""
+    if isinstance(value, Undefined):
+        return value if str(value) else UNDEFINED
     return NOTHING if value is None else value
+
+
+def _has_hole(parts: Sequence[Any]) -> bool:
+    """Whether an empty part stands between two quotes."""
+    texts = [part if isinstance(part, str) else "-" for part in parts]
+    around = zip(texts, texts[1:], texts[2:], strict=False)
+    return any(not part and left[-1:] == right[:1] == "'" for left, part, right in around)

@@ -23,7 +23,7 @@ from airflow_lake.assets import lake_alias
 from airflow_lake.defaults import ASKED, DEFAULT_ARGS, FIND, NEXT, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
 from airflow_lake.groups.bounds import Bounds
-from airflow_lake.groups.config import LakeConfig, checked, request_of
+from airflow_lake.groups.config import LakeConfig, check_xcom, checked, in_dag, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
 from airflow_lake.runs import check_typed, conf_of, marked_for_form, params_of, without_form
@@ -64,13 +64,9 @@ class AgentGroup(TaskGroup):
         )
         # Airflow has put those of the groups around this one below them, but not those of the DAG
         self.users_args = {**self.dag.default_args, **self.default_args}
-        if self.users_args.get("do_xcom_push", True) is not True:
-            raise ValueError(
-                f"{type(self).__name__}: do_xcom_push=False in default_args: the tasks of the group hand over "
-                "their work by XCom. Leave it out, or say default_args={'do_xcom_push': True} for the group"
-            )
+        check_xcom(self.users_args, who=type(self).__name__, what="their work")
         self.default_args = unless_given(self.users_args, DEFAULT_ARGS, priority_args(self.agent))
-        self.config = config
+        self.config = config = in_dag(config, self.users_args)
         self.takes_params = takes_params
         self.after = after
         self.own_pools = own_pools

@@ -136,8 +136,9 @@ class ErasureGroup(AgentGroup):
         of_run, asked, by_hand = super().given_by, tuple(self.config.asked.values()), self.by_hand
 
         def given_if_meant(context: Any) -> dict[str, Any]:
-            task = context["ti"].task_id
+            task, find = context["ti"].task_id, context["task"]
             refuse_given(context.get("dag_run"), asked=asked, interval=None, by_hand=by_hand, task=task)
+            find.check_condition(find.op_args[0]["request"].get("where"))
             return of_run(context)
 
         return given_if_meant

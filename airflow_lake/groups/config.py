@@ -6,7 +6,7 @@ Texts may be templates of Airflow (`"{{ params.pool }}"`), which are rendered wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -166,6 +166,26 @@ def checked(config: Any, *, who: str) -> LakeConfig:
             f"{who}: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got {config!r})"
         )
     return config or LakeConfig()
+
+
+def in_dag(config: LakeConfig, default_args: Mapping[str, Any]) -> LakeConfig:
+    """Returns the config; a lake and a Spark that it leaves out are those of the `default_args`, as for the
+    operators of the DAG."""
+    left_out = {
+        name: default_args[name]
+        for name in ("lake", "spark")
+        if not getattr(config, name) and default_args.get(name)
+    }
+    return replace(config, **left_out) if left_out else config
+
+
+def check_xcom(default_args: Mapping[str, Any], *, who: str, what: str) -> None:
+    """Raises ValueError if the `default_args` turn XCom off, by which the tasks of a group hand over `what`."""
+    if default_args.get("do_xcom_push", True) is not True:
+        raise ValueError(
+            f"{who}: do_xcom_push=False in default_args: the tasks of the group hand over {what} by XCom. Leave it "
+            "out, or say default_args={'do_xcom_push': True} for the group"
+        )
 
 
 def _are_texts(value: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 from airflow.sdk import TaskGroup
 
 from airflow_lake import given
+from airflow_lake.groups.config import check_xcom
 from airflow_lake.groups.transaction_tasks import LakeBeginOperator, LakeCommitOperator, LakeEndOperator
 from log_lake.agents.roster import ParameterKind
 from log_lake.lake.open_transactions import LONGEST, OPEN_FOR
@@ -52,17 +53,20 @@ class LakeTransaction(TaskGroup):
                 f"LakeTransaction: open_for must be seconds, at most those of a year (got {open_for!r})"
             )
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
+        check_xcom(
+            {**self.dag.default_args, **self.default_args}, who="LakeTransaction", what="the transaction"
+        )
         self.pools = sorted(set(names))
-        self.lake = lake
+        self.of_lake = {"lake": lake} if lake else {}  # otherwise that of the default_args, as for the tasks inside
         self.begin = LakeBeginOperator(
             task_id="begin",
             task_group=self,
             dag=self.dag,
-            lake=lake,
             pools=self.pools,
             message=message,
             open_for=open_for,
             once=given.fixed_flag(once, "once", who="LakeTransaction"),
+            **self.of_lake,
         )
 
     @property
@@ -80,7 +84,7 @@ class LakeTransaction(TaskGroup):
         if error is None:
             inside = [task for task in self.iter_tasks() if task is not self.begin]
             self.begin.inside = tuple(task.task_id for task in inside)
-            of_all = {"lake": self.lake, "transaction": self.id}
+            of_all = {**self.of_lake, "transaction": self.id}
             commit = LakeCommitOperator(
                 task_id="commit", pools=self.pools, trigger_rule="all_success", **of_all
             )

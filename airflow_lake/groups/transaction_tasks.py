@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.assets import lake_alias, lake_asset
 from airflow_lake.given import is_template
 from airflow_lake.operators.base import LakeOperator
@@ -49,6 +50,11 @@ class LakeBeginOperator(LakeTransactionOperator):
         self.message = message
         self.open_for = open_for
         self.inside: tuple[str, ...] = ()
+
+    def take(self) -> None:
+        """Reads also the message of the transaction."""
+        super().take()
+        self.message = given.text_or_empty(self.message, "message", task=self.task_id)
 
     def act(self, context: Context) -> str:
         """Begins the transaction and returns its id.

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
 IDENTITY = ("pool_name", "branch", "files", "format", "options", "begin", "end", "low", "high", "where")
-"""The arguments that distinguish the mapped tasks of a run.  The map index cannot: if the list that a task is
-mapped over changes, the same index stands for another value."""
+"""The arguments that distinguish the mapped tasks of a run (`LakeOperator.identity`).  The map index cannot: if the
+list that a task is mapped over changes, the same index stands for another value."""
 BOUNDS = ("begin", "end", "low", "high", "where")
 """The arguments that decide which records are replaced or deleted."""
 FIGURES = ("version", "records", "objects", "size")
@@ -60,6 +60,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
     template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf", "transaction")
     works_in_transaction: ClassVar[bool] = False
+    identity: ClassVar[tuple[str, ...]] = IDENTITY
     agent: ClassVar[str] = ""
     """The agent whose work the operator does; "" if its transactions show what it did, as those of loads do."""
     outlets: list[Any]
@@ -142,6 +143,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             setattr(
                 self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)
             )
+        self.check_condition(getattr(self, "where", None))
 
     def check_given(self, context: Context) -> None:
         """Raises InvalidInput for a lake that the run names and may not name (`allowed`)."""
@@ -207,10 +209,11 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             )
 
     def refuse_given_interval(
-        self, context: Context, *, by_hand: bool, interval: Interval | None = None, files: Any = None
+        self, context: Context, *, by_hand: bool, interval: Interval | None = None, also: Any = None
     ) -> None:
-        """Raises InvalidInput if bounds come from an interval that the run did not ask for."""
-        asked = (files, *(self.asked.get(name) for name in BOUNDS))
+        """Raises InvalidInput if bounds come from an interval that the run did not ask for; `also` is another text
+        of the DAG file, or a list of texts, that decides what is replaced."""
+        asked = (also, *(self.asked.get(name) for name in BOUNDS))
         run = context.get("dag_run")
         refuse_given(run, asked=asked, interval=interval, by_hand=by_hand, task=self.task_id)
 
@@ -227,7 +230,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         task = context["ti"]
         index: int | str = getattr(task, "map_index", -1)
         if index != -1:
-            values = [getattr(self, name, None) for name in IDENTITY]
+            values = [getattr(self, name, None) for name in self.identity]
             index = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
         return ONCE.format(dag=task.dag_id, run=task.run_id, task=task.task_id, index=index)
 

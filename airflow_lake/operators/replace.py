@@ -84,7 +84,7 @@ class LakeReplaceOperator(LakeFilesOperator):
 
         zone = zone_of(context.get("dag"))
         interval = _interval(self.begin, self.end, zone=zone) if self.begin and self.end else None
-        self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, files=self.asked_files)
+        self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, also=self.asked_files)
         lake = self.get_lake()
         keys: list[str] = list(self.partitions or (partition_keys(*interval, zone=zone) if interval else ()))
         files, manner = self.source_files(lake, context), self.manner(context)

@@ -23,7 +23,9 @@ UNREAD = {
 class LakeStatementOperator(LakeOperator):
     """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS, as `lake query` does.
 
-    The statement is one transaction.  A retry of the task commits nothing twice.
+    The statement is one transaction.  A retry of the task commits nothing twice.  In a run that was not started by a
+    schedule, a backfill or an asset, an UPDATE, DELETE or MERGE whose templates read the run's interval is refused
+    unless `by_hand=True`.
 
     With `transaction` it works in that transaction over pools; UPDATE, MERGE and CREATE cannot
     (docs/transactions.md).
@@ -32,12 +34,22 @@ class LakeStatementOperator(LakeOperator):
     works_in_transaction: ClassVar[bool] = True
     template_fields: Sequence[str] = ("lake", "sql", "message", "token", "transaction")
     template_ext: Sequence[str] = (".sql",)
+    identity: ClassVar[tuple[str, ...]] = ("sql",)
 
-    def __init__(self, *, sql: str, message: str = "", token: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, sql: str, message: str = "", token: str | None = None, by_hand: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(pool_name="", **kwargs)
         given.refuse_unread(kwargs, UNREAD, who=self.task_id)
         self.sql, self.message, self.token = sql, message, token
         self.asked |= self.asked_token(token)
+        self.asked_sql = sql
+        self.by_hand = given.fixed_flag(by_hand, "by_hand", who=self.task_id)
+
+    def prepare_template(self) -> None:
+        """Keeps the statement as the DAG file, or its `.sql` file, has it.  Airflow calls this when it has read such
+        a file."""
+        self.asked_sql = self.sql
 
     def take(self) -> None:
         """Reads the statement after its templates are rendered; it names the pool."""
@@ -60,7 +72,12 @@ class LakeStatementOperator(LakeOperator):
         """Returns the result: `pool`, `branch`, `verb`, `version` (None if no record matched), `records` and so
         on."""
         from log_lake.sql_writes import execute
+        from log_lake.sql_writes.create_statement import Create
+        from log_lake.sql_writes.statement import Insert, parsed
 
+        if not isinstance(parsed(self.sql), Insert | Create):  # these change no record of the interval
+            asked = self.read_files.get(self.asked_sql, self.asked_sql)
+            self.refuse_given_interval(context, by_hand=self.by_hand, also=asked)
         token = self.token_of(context, self.token)
         result = execute(
             self.get_lake(), self.sql, token=token, message=self.message, transaction=self.transaction

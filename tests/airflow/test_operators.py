@@ -67,7 +67,7 @@ with DAG("d"):
 """
 UNREAD = """
 from airflow.sdk import DAG
-from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeUpkeep
+from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeTransaction, LakeUpkeep
 from airflow_lake.operators.apply import LakeApplyOperator
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
@@ -107,6 +107,7 @@ with DAG("d", default_args={"branch": "dev", "spark": "s"}):
         "trigger's maintenance": lambda: TransactionTrigger(pools=["p"], maintenance="no"),
         "no XCom": lambda: CompactGroup(default_args={"do_xcom_push": False}),
         "upkeep without XCom": lambda: LakeUpkeep(default_args={"do_xcom_push": False}, group_id="u"),
+        "transaction without XCom": lambda: LakeTransaction(pools=["p"], default_args={"do_xcom_push": False}),
         "job without XCom": lambda: LakeConfig(spark="s", submit={"do_xcom_push": False}),
         "by hand": lambda: LakeDeleteOperator(task_id="t", pool_name="p", low="a", by_hand="{{ params.x }}"),
     }.items():
@@ -420,6 +421,7 @@ def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused
         "trigger's maintenance": "TransactionTrigger: maintenance must be true or false (got 'no')",
         "no XCom": NO_XCOM.format("CompactGroup"),
         "upkeep without XCom": NO_XCOM.format("CompactGroup"),
+        "transaction without XCom": NO_XCOM.format("LakeTransaction").replace("their work", "the transaction"),
         "job without XCom": (
             "LakeConfig: submit may not have 'do_xcom_push': the report of the group reads what the job hands over"
         ),

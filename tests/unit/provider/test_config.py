@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_lake.groups.config import LONGEST_WAIT, LakeConfig, request_of
+from airflow_lake.groups.config import LONGEST_WAIT, LakeConfig, in_dag, request_of
 from lake_core.errors import InvalidInput
 from log_lake.agents.packs import KEPT
 
@@ -38,6 +38,14 @@ def test_what_an_agent_does_not_know_is_refused_when_the_file_is_parsed(config: 
         ValueError, match=r"the agent ingest has no parameter '(branch|strategy)'; it has lake,"
     ):
         config.plain(agent="ingest", also=("wait",))
+
+
+def test_a_lake_and_a_spark_that_a_config_leaves_out_are_those_of_the_dag() -> None:
+    args = {"lake": "two", "spark": "s", "branch": "dev", "retries": 0}
+    own, named = LakeConfig(pools=["a"]), LakeConfig(lake="one", spark="t")
+    assert in_dag(own, args) == LakeConfig(pools=["a"], lake="two", spark="s")
+    assert in_dag(named, args) is named
+    assert in_dag(own, {"retries": 0}) is own
 
 
 def test_pools_are_a_list_or_one_name() -> None:

@@ -60,6 +60,18 @@ def test_one_text_is_a_list_of_one_and_a_list_holds_no_empty_ones() -> None:
             given.texts(wrong, "files", task="t")
 
 
+@pytest.mark.parametrize("value", ["['in/a.csv']", '["a", "b"]', " []", "[('a', 1)]"])
+def test_a_list_that_a_template_made_a_text_is_no_name(value: str) -> None:
+    """No file has such a name: a replace that allows missing files would remove what it should bring."""
+    with pytest.raises(InvalidInput, match=r"^t: files is a list that became a text .* nothing was done"):
+        given.texts(value, "files", task="t")
+
+
+def test_a_pattern_in_brackets_is_a_name() -> None:
+    names = ["[ab].csv", "[0-9]*", "[", "in/['a']", "[a]"]
+    assert [given.texts(name, "files", task="t") for name in names] == [[name] for name in names]
+
+
 def test_options_are_texts_by_name() -> None:
     asked = {"csv.header": True, "bad_records": "quarantine", "limit": 1, "csv.null": ""}
     expected = {"csv.header": "true", "bad_records": "quarantine", "limit": "1", "csv.null": ""}

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Undefined
+from jinja2.exceptions import UndefinedError
 from jinja2.nativetypes import NativeEnvironment
 
 from airflow_lake.rendering import KeepsTexts
@@ -80,6 +81,35 @@ def test_a_template_of_none_alone_is_left_to_what_reads_the_parameter() -> None:
 def test_a_dag_may_say_itself_what_none_becomes() -> None:
     env = Environment(finalize=lambda value: "-" if value is None else value)
     assert Task().render_template("k = {{ x }}", {"x": None}, env) == "k = -"
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_name_without_a_value_inside_a_longer_text_is_refused_whatever_jinja_writes_for_it(
+    native: bool,
+) -> None:
+    """A DAG with `template_undefined=jinja2.Undefined` lets Jinja write nothing: `k > ''` deletes all."""
+    env = (NativeEnvironment if native else Environment)(undefined=Undefined)
+    with pytest.raises(InvalidInput, match=r"a template gave nothing .* inside the text .k > ''"):
+        Task().render_template("k > '{{ x.day }}'", {"x": {}}, env)
+    with pytest.raises(UndefinedError):
+        rendered("k > '{{ x.day }}'", native=native, x={})
+    alone = Task().render_template("{{ x.day }}", {"x": {}}, Environment(undefined=Undefined))
+    assert (alone, type(alone)) == ("", str)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_an_empty_text_between_quotes_of_a_condition_is_refused(native: bool) -> None:
+    env = (NativeEnvironment if native else Environment)()
+    task = Task()
+    filled_in = [
+        task.render_template(template, {"x": ""}, env)
+        for template in ("k > '{{ x }}'", "k > ''", "{{ x }}k > 'a'", "k > '{{ x or 'a' }}'", "k > '{{ x }}a'")
+    ]
+    with pytest.raises(InvalidInput, match="a template gave an empty text between quotes"):
+        task.check_condition(filled_in[0])
+    for where in (*filled_in[2:], None):
+        task.check_condition(where)
+    Task().check_condition(filled_in[1])
 
 
 class DagParam:
