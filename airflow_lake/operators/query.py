@@ -88,7 +88,8 @@ class LakeQueryOperator(LakeOperator):
         self.effects = (*self.effects, read)
 
     def act(self, context: Context) -> list[dict[str, Any]]:
-        """Returns the rows, by column name; times and bytes are texts, as `lake query` prints them."""
+        """Returns the rows, by column name; times and bytes are texts, as `lake query` prints them.  So is a decimal with
+        more digits than a float keeps: as a number it would be another one, for example as the key of a delete."""
         import pyarrow as pa
 
         from lake_core.errors import InvalidInput
@@ -113,12 +114,18 @@ class LakeQueryOperator(LakeOperator):
                     raise InvalidInput(
                         f"{self.task_id}: the answer has more than {MAX_BYTES:,} bytes as JSON; select less"
                     )
-                rows += [dict.fromkeys(names) | json.loads(line) for line in lines]
+                rows += [dict.fromkeys(names) | json.loads(line, parse_float=_number) for line in lines]
         shown = textwrap.shorten(str(rows[:10]), SHOWN, placeholder=" ...")
         self.log.info("%d rows: %s", len(rows), shown)
         if self.must_hold and not (len(rows) == 1 and _holds(first)):
             raise InvalidInput(f"{self.task_id}: does not hold: {self.sql.strip()}: the answer is {shown}")
         return rows
+
+
+def _number(text: str) -> float | str:
+    """Returns the number that a text spells; the text, if no float is that number."""
+    number = float(text)
+    return number if decimal.Decimal(repr(number)) == decimal.Decimal(text) else text
 
 
 def _holds(value: object) -> bool:

@@ -275,6 +275,8 @@ for sql in (
         answer.append("held")
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
+decimals = "select 12345678901234567.89::decimal(20, 2) as k, 1.50::decimal(4, 2) as p, 0.1::double as d"
+answer.append(LakeQueryOperator(task_id="b", lake=sys.argv[1], sql=decimals).execute({}))
 """
 
 STATED = """
@@ -767,3 +769,4 @@ def test_an_assertion_holds_for_truth_and_numbers_and_an_answer_is_bounded(tmp_p
     assert [text.partition(": does not hold")[0] for text in said[3:9]] == ["InvalidInput: a"] * 6
     assert said[9] == "InvalidInput: a: the answer has more than 1,048,576 bytes as JSON; select less"
     assert len(said[10]) < 3_000
+    assert said[11] == [{"k": "12345678901234567.89", "p": 1.5, "d": 0.1}], "a float is another number"
