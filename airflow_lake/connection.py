@@ -276,6 +276,8 @@ def spark_address(connection: Connection) -> SparkAddress:
             )
         conf = {setting: str(extra[name]) for name, setting in SPARK_EXTRA.items() if extra.get(name)}
         return SparkAddress(master=host, conf=conf)
+    if connection.schema:  # AIRFLOW_CONN_...=spark-connect://HOST:PORT/;use_ssl=true has the parameters here
+        host = f"{host}/{connection.schema.strip()}"
     place, parameters = _connect_host(host.removeprefix("sc://"), what)
     fields = {
         "user_id": connection.login,

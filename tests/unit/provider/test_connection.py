@@ -302,6 +302,7 @@ def test_a_lake_may_be_named_twice_in_one_way() -> None:
         (Row(conn_type="spark_connect", host="sc://spark:15002;a=b/"), "sc://spark:15002/;a=b"),
         (replace(CONNECT, host=" sc://spark/;a=b ", password="t"), "sc://spark:15002/;a=b;token=t"),
         (replace(CONNECT, host="spark/"), "sc://spark:15002/"),
+        (replace(CONNECT, schema=";use_ssl=true;a=b"), "sc://spark:15002/;use_ssl=true;a=b"),
     ],
 )
 def test_a_host_of_spark_connect_may_have_parameters(row: Row, remote: str) -> None:
