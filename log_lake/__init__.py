@@ -40,6 +40,7 @@ list to pyproject.toml):
     loading        turns files into sorted objects and a draft
     reading        turns a snapshot into sorted records: plan, merge, tombstones
 
+    fields         the names of fields: as readers see them, and as objects store them
     settings       what a setting is; typed access to those of a pool
     objects        sorted data objects
     combine        records of equal keys: append, upsert, aggregate

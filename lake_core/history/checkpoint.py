@@ -14,6 +14,7 @@
     lift         ""       its base         value: the sequences that it lifts, packed
     tag          ""       the name         value: `Tag`
     point        ""       the split point  none
+    name         ""       a field's name   value: its stored name, if that is another one
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
@@ -85,7 +86,7 @@ BRANCH, SCHEMA, TOMBSTONE = "branch", "schema", "tombstone"
 CLOSING, REOPENING, INLINED = "closing", "reopening", "inlined"
 FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
 VACUUM, VACUUMING = "vacuum", "vacuuming"
-PENDING, PREPARED = "pending", "prepared"
+PENDING, PREPARED, NAME = "pending", "prepared", "name"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -178,6 +179,7 @@ class PoolStateFormat:
         yield _values(PENDING, ((over, encode(part)) for over, part in sorted(state.pending.items())))
         yield _values(PREPARED, ((pool, encode(version)) for pool, version in sorted(state.prepared.items())))
         yield SectionPart(POINT, "", "", (rows(key=batch) for batch in _batches(state.points)))
+        yield _values(NAME, ((name, under.encode()) for name, under in sorted(state.stored.items())))
         homes = [id.encode() for id in sorted(state.homes)]
         yield SectionPart(HOME, "", "", [rows(key=homes)] if homes else [])
         yield from _removed_parts(state.removed)
@@ -224,6 +226,7 @@ class PoolStateFormat:
             pending=HashTrieMap(pending),
             prepared=HashTrieMap(prepared),
             homes=frozenset(_homes(file)),
+            stored=HashTrieMap({name: stored.decode() for name, stored in _all_values(file, NAME)}),
             time=_time(file),
         )
         if others := sorted(state.homes - self.homes):

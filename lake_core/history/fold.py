@@ -5,7 +5,7 @@ that does not fit the state is Corrupt, and then nothing of the entry counts.
 
 A transaction belongs to one branch, or to none:
 
-- Without a branch, it changes tags or split points, or the list of removed objects, and nothing else.
+- Without a branch, it changes only tags, split points, names of fields, or the list of removed objects.
 - With a branch, `_begun` takes the branch at its tip, which must be the transaction's parent.  `_FOLDS` has one
   small function per kind of action, which applies it.  `_ended` puts the branch back, with the transaction's
   version as its tip.
@@ -39,6 +39,7 @@ from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
 from lake_core.history.points import pointed
 from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuums
+from lake_core.history.renaming import renamed
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Tag, ingested_as, remembered
@@ -92,8 +93,7 @@ def fold_entry(state: PoolState, version: int, entry: Entry) -> PoolState:
 
 
 def fold_transaction(state: PoolState, version: int, index: int, transaction: Transaction) -> PoolState:
-    """Returns the state after the transaction of a version and index.  Raises Corrupt if an action does not
-    fit."""
+    """Returns the state after a transaction of a version and index.  Raises Corrupt if an action does not fit."""
     if state.closed is not None and not isinstance(transaction.actions[0], Close | Reopen):
         raise Corrupt(f"entry {state.closed.version} closed the pool, and no transaction may follow")
     seq = sequence(version, index)
@@ -109,6 +109,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
             tags=tags,
             removed=removed,
             split_at=pointed(state.split_at, transaction.actions),
+            stored=renamed(state.stored, seq, transaction.actions),
             pending=pended(state, version, transaction),
             time=time,
         )
@@ -209,8 +210,7 @@ def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *
 
 
 def _ended(state: PoolState, change: _Change) -> PoolState:
-    """Returns the state after the last action: the branch has the version as its tip, the token is
-    remembered."""
+    """Returns the state after the last action: the branch has this tip, and the token is remembered."""
     transaction, version, branches = change.transaction, change.version, change.branches
     tokens, used = state.tokens, state.used
     if transaction.token:
@@ -246,6 +246,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         pending=change.pending,
         prepared=change.prepared,
         homes=change.homes,
+        stored=state.stored,
     )
 
 

@@ -19,6 +19,7 @@ newest state and returns the transaction to write, or the one that the draft's t
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
+- If a load brings a new field under a name that another field was given meanwhile: Conflict (`renaming`).
 - If a load promises to change no field (the setting `schema`), and would change one by now: Conflict.
 - If a compaction would mix the sides of a branch: PlanAgain.
 - If a delete was reverted since a compaction began: PlanAgain, because the compaction may have left out records
@@ -52,6 +53,7 @@ from lake_core.history.fields import check_fields, check_kept, check_room, check
 from lake_core.history.merge import merging
 from lake_core.history.offsets import check_offsets, is_offsets
 from lake_core.history.points import pointing
+from lake_core.history.renaming import check_overlooked, check_renames
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference, span_of
 from lake_core.history.state import PoolState, Remembered
@@ -136,6 +138,7 @@ def rebase(
     check_branch_of_transaction(state, draft)
     if not draft.branch:
         check_vacuum(state, draft)
+        check_renames(state, draft, key, rule)
         actions = pointing(state.points, tagging(state, draft))
         return _transaction(draft, actions, parent=0, time=time) if actions else None
     if isinstance(first, CreateBranch):
@@ -194,6 +197,7 @@ def rebase(
     if rule.kind == "aggregate":
         _check_between(state, branch, draft)
     overtaken = _overtaken(branch, draft)
+    check_overlooked(state, draft)
     check_fields(state, draft, key, rule)
     check_kept(state, draft)
     check_width(state, draft)

@@ -9,7 +9,7 @@ Entries make it (`fold`).  The state has
   nothing. The fold keeps the newest use of a token, because a writer whose state had forgotten the token may
   have used it again;
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too;
-- lifts of merges, tags, and split points;
+- lifts of merges, tags, split points, and the stored names of fields that were renamed or dropped;
 - the objects that branches gave up and that are not deleted yet (`removal`);
 - the pending parts of transactions over several pools, and what is known of their other pools;
 - whether the pool was dropped: a dropped pool accepts no transaction until one opens it again (decision 78).
@@ -155,7 +155,8 @@ class PoolState:
     (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
     no branch refers to one.  `pending` are the parts of transactions over several pools, by their ids; `prepared`
     holds, by id of a pool, the greatest version of its pending entries of transactions that are settled here.
-    `homes` are the other pools in whose folders objects of a clone may lie, by id.
+    `homes` are the other pools in whose folders objects of a clone may lie, by id.  `stored` has the stored name of
+    each name of a field that is not stored under itself (`renaming`).
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -175,6 +176,7 @@ class PoolState:
     pending: HashTrieMap[str, PendingPart] = field(default_factory=HashTrieMap)
     prepared: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     homes: frozenset[str] = frozenset()
+    stored: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

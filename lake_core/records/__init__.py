@@ -40,6 +40,7 @@ from lake_core.records.pools import (
     RenamePool,
     RestorePool,
 )
+from lake_core.records.renaming import RenameField
 from lake_core.records.sums import Conserve
 from lake_core.records.transactions import (
     Action,
@@ -96,6 +97,7 @@ __all__ = [
     "Release",
     "RemoveReference",
     "RemoveTombstone",
+    "RenameField",
     "RenamePool",
     "Reopen",
     "RestorePool",

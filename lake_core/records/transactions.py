@@ -37,6 +37,7 @@ from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
 from lake_core.records.pending import Prepare, Settle
 from lake_core.records.points import Join, Split
+from lake_core.records.renaming import RenameField
 from lake_core.records.sums import Conserve, check_sums
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
@@ -233,6 +234,7 @@ Action = (
     | Prepare
     | Settle
     | Conserve
+    | RenameField
 )
 
 OF_NO_BRANCH = (
@@ -247,6 +249,7 @@ OF_NO_BRANCH = (
     Join,
     Prepare,
     Settle,
+    RenameField,
 )
 """Actions of transactions that belong to no branch; a `settle` is also in the merge that it commits."""
 
@@ -269,7 +272,18 @@ VERSION_2 = (
 )
 """Actions that a lake of format version 1 cannot hold."""
 
-VERSION_3 = (Split, Join, AddInlined, PutInlined, PutSummed, EndBranch, Prepare, Settle, Conserve)
+VERSION_3 = (
+    Split,
+    Join,
+    AddInlined,
+    PutInlined,
+    PutSummed,
+    EndBranch,
+    Prepare,
+    Settle,
+    Conserve,
+    RenameField,
+)
 """Actions that a lake of format version 2 cannot hold."""
 
 
@@ -279,7 +293,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version
     that the work began on.  `time` is in microseconds since 1970, by the writer's clock.  Transactions with the
     same `token` commit only once.  `metadata` are texts of the writer's own.  `branch` is "" for actions that
-    belong to no branch: tags, split points and vacuums.
+    belong to no branch: tags, split points, names of fields and vacuums.
     """
 
     id: str

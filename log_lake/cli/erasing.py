@@ -17,7 +17,7 @@ from log_lake.cli.pools import confirm
 from log_lake.console.output import print_json, print_rows, say
 from log_lake.console.sink import print_text, sink
 from log_lake.erasure import receipt as receipts
-from log_lake.erasure.begin import check
+from log_lake.erasure.begin import asked_of, check
 from log_lake.erasure.receipt import PENDING, Receipt
 from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.sighting import Sighting, look
@@ -37,7 +37,11 @@ def erase_records(args: Namespace) -> None:
     pool = open_lake(args).pool(args.pool)
     if args.resume is not None:
         receipt = receipts.read(pool, args.resume)
-        pool, key_range, where = replace(pool, sub_pool=receipt.sub_pool), receipt.key_range, receipt.where
+        pool, key_range, where = (
+            replace(pool, sub_pool=receipt.sub_pool),
+            receipt.key_range,
+            asked_of(pool, receipt),
+        )
     else:
         key_range, where = span_of(pool.at(), args), args.where
         check(pool, key_range=key_range, where=where)  # before the question

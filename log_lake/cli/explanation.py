@@ -26,7 +26,7 @@ def explain(args: Namespace) -> None:
     view = open_lake(args).pool(args.pool).at(args.at)
     key_range = span_of(view, args)
     versions = view.explain(key_range)
-    over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]
+    over = [view.names.shown_delete(t) for t in view.tombstones if t.key_range.overlaps(key_range)]
     if not versions and not over:
         raise NotFound(
             f"pool {args.pool!r}: no object of version {view.version} has a record with key {args.key}; "

@@ -16,7 +16,6 @@ from log_lake.agents.tombstones.run import apply, plan
 from log_lake.agents.work import encoded
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
-from log_lake.where.show import show
 
 
 def checkpoint(args: Namespace) -> None:
@@ -124,7 +123,7 @@ def expire(args: Namespace) -> None:
                     "records": work.records,
                     "size": work.size,
                     "why": work.why,
-                    "where": None if condition is None else show(condition),
+                    "where": None if condition is None else pool.at().names.text_of(condition),
                     "stays": work.stays,
                     "removed": [{"object": e.reference.object, "why": e.why} for e in work.removed],
                 }

@@ -15,9 +15,11 @@ from lake_core.keys.ranges import EVERYTHING
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import Receipt
 from log_lake.erasure.target import Target, target_of
+from log_lake.fields.names import names_at
 from log_lake.lake.counting import records_met
 from log_lake.lake.pool import Pool
 from log_lake.texts.keytext import check_classes
+from log_lake.where import parse, show
 
 
 def begin(
@@ -32,6 +34,9 @@ def begin(
     Raises InvalidInput (nothing is written), NotFound, Corrupt, Unavailable.
     """
     target = check(pool, key_range=key_range, where=where)
+    met = records_met(pool.at(), key_range, where)
+    if target.condition is not None and names_at(pool.history.load_open().state, pool.sub_pool):
+        where = show(target.condition)  # a receipt has stored names, which no edit changes
     open_receipt = receipts.find_open(pool, target.key_range, where)
     if open_receipt is not None:
         if keeps_history and not open_receipt.keeps_history:
@@ -54,7 +59,7 @@ def begin(
         pool.history.load_open().version,
         int(context.now() * 1_000_000),
         keeps_history=keeps_history,
-        records=records_met(pool.at(), key_range, where),
+        records=met,
     )
     receipts.write(pool, receipt)
     return receipt
@@ -83,6 +88,24 @@ def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
 
 
 def target_now(pool: Pool, state: PoolState, *, key_range: KeyRange, where: str | None) -> Target:
-    """Returns the records to erase, with the condition checked against the fields of `state`.  Raises InvalidInput
-    if it does not fit these."""
+    """Returns the records to erase, with the condition checked against the fields of `state`, as readers see them.
+    Raises InvalidInput if it does not fit these."""
+    names = names_at(state, pool.sub_pool)
+    return target_of(
+        pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where, names=names
+    )
+
+
+def receipt_target(pool: Pool, state: PoolState, receipt: Receipt) -> Target:
+    """Returns the records of a receipt, whose condition has stored names, checked against the fields of `state`.
+    Raises InvalidInput."""
+    key_range, where = receipt.key_range, receipt.where
     return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)
+
+
+def asked_of(pool: Pool, receipt: Receipt) -> str | None:
+    """Returns the condition of a receipt, which has stored names, as readers name the fields now."""
+    names = names_at(pool.history.load_open().state, receipt.sub_pool)
+    if receipt.where is None or not names:
+        return receipt.where
+    return show(names.shown_condition(parse(receipt.where)))

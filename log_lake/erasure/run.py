@@ -44,7 +44,7 @@ from lake_core.phrases import counted
 from lake_core.records import Discard, Join
 from lake_core.store import ObjectInfo
 from log_lake.erasure import receipt as receipts
-from log_lake.erasure.begin import begin, target_now
+from log_lake.erasure.begin import begin, receipt_target
 from log_lake.erasure.copies import held_copies
 from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
@@ -272,10 +272,7 @@ class _Run:
         """Checks the condition against the newest fields, because a load may have brought values of another
         class."""
         state = self.pool.history.load_open().state
-        key_range, where = self.receipt.key_range, self.receipt.where
-        target = replace(
-            target_now(self.pool, state, key_range=key_range, where=where), until=self.receipt.until
-        )
+        target = replace(receipt_target(self.pool, state, self.receipt), until=self.receipt.until)
         if target != self.search.target:  # what was answered for other fields is no answer
             named = frozenset(one.object for one in self.receipt.erased)
             self.search = Search(self.pool, target, self.workers, named)

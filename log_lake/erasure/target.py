@@ -37,6 +37,7 @@ from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
 from log_lake.columns.arrays import Mask
 from log_lake.combine.newest import as_markers, bare_markers, truth
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.delete_spec import unfit_fields
 from log_lake.objects.read import rows_below
 from log_lake.texts.keytext import check_range
@@ -174,8 +175,11 @@ def target_of(
     sub_pool: str = "",
     key_range: KeyRange = EVERYTHING,
     where: str | Condition | None = None,
+    names: FieldNames = SAME,
 ) -> Target:
     """Returns the matching records as a value, after checking range and condition.
+
+    `names`: those in which `where` names fields; `SAME`: it has stored names, as receipts do.
 
     Raises InvalidInput for an empty range, or for a condition that does not fit the pool's fields or names a
     combined field of an aggregate pool.
@@ -184,8 +188,10 @@ def target_of(
     if where is None:
         return Target(config, key_range, None, sub_pool)
     schema = unite_schemas(state.schema(id) for id in _schemas(state, sub_pool))
-    unfit = unfit_fields(rule_of(config, sub_pool), config.key_of(sub_pool), schema)
-    return Target(config, key_range, check(where, schema, unfit=unfit), sub_pool, schema)
+    shown = names.shown(schema)
+    unfit = unfit_fields(rule_of(config, sub_pool), config.key_of(sub_pool), shown)
+    condition = names.stored_condition(check(where, shown, unfit=unfit))
+    return Target(config, key_range, condition, sub_pool, schema)
 
 
 def _schemas(state: PoolState, sub_pool: str) -> list[str]:

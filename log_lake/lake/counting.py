@@ -98,7 +98,8 @@ def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: boo
         return hidden
     values = (revision.config, revision.version, revision.branch, revision.state, revision.now)
     view = View(*values, revision.sub_pool, revision.limits, store=branch.store, history=branch.history)
-    met = records_met(view, spec.key_range, spec.condition)
+    where = None if spec.condition is None else revision.names.shown_condition(spec.condition)
+    met = records_met(view, spec.key_range, where)
     return hidden if met is None else LiveCount(met, True, hidden.stored)
 
 

@@ -71,19 +71,22 @@ def check_delete(
     new records bring (`brought`).  In aggregate pools it may name fields of the key only, since the value of
     any other field is combined from all records of the key.
 
-    Raises InvalidInput for an empty range, and for a condition that does not fit the fields.
+    `where` names fields as readers see them, and the result has stored names.  Raises InvalidInput for an empty
+    range, and for a condition that does not fit the fields.
     """
     check_range(key_range, revision.key)
     if where is None:
         return DeleteSpec(key_range, None, revision.sub_pool)
     schema = revision.schema if brought is None else unite_schemas([revision.schema, brought])
+    names = revision.names
     if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
         if isinstance(where, str):
             parse(where)
         return None
     condition = check(where, schema, unfit=unfit_fields(revision.rule, revision.key, schema))
     narrowed = key_range.intersect(key_range_of(condition, revision.key, schema)) if narrow else key_range
-    return None if narrowed.empty else DeleteSpec(narrowed, condition, revision.sub_pool)
+    stored = names.stored_condition(condition)
+    return None if narrowed.empty else DeleteSpec(narrowed, stored, revision.sub_pool)
 
 
 def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
@@ -117,11 +120,11 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
         if not (candidates := [r for r in candidates if r.object not in absent]):
             return False
     columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
-    names = set(revision.schema.names)
+    shown = {revision.names.of_stored(name) for name in columns}
     plan = plan_scan(
         revision,
         key_range=key_range,
-        columns=[name for name in columns if name in names],
+        columns=[name for name in revision.schema.names if name in shown],
         filtered=False,
     )
     # the condition is checked, or an expiry's, which compares a field with values of several classes

@@ -15,6 +15,7 @@ from lake_core.records import AddObject
 from lake_core.schemas.change import FieldChange, changes
 from lake_core.schemas.schema import schema_id
 from lake_core.values.types import show_type
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.loading.misfits import Misfits
 
 MOST_LINES = 20
@@ -50,16 +51,20 @@ UNCHANGED = FieldChanges()
 
 
 def field_changes(
-    before: pa.Schema, objects: Sequence[AddObject], schemas: Iterable[pa.Schema], misfits: Misfits
+    before: pa.Schema,
+    objects: Sequence[AddObject],
+    schemas: Iterable[pa.Schema],
+    misfits: Misfits,
+    names: FieldNames = SAME,
 ) -> FieldChanges:
-    """Returns what new objects with these schemas change in the fields `before`.
+    """Returns what new objects with these stored schemas change in the fields `before`, as readers see them.
 
     `misfits`: by field, how many records have a value that the field cannot hold; None if they were not
     counted.
     """
     own = [one for one in objects if not one.sub_pool]
     used = {one.schema for one in own}
-    changed = changes(before, (schema for schema in schemas if schema_id(schema) in used))
+    changed = changes(before, (names.shown(schema) for schema in schemas if schema_id(schema) in used))
     retyped = [one for one in changed if one.before is not None]
     records = sum(one.records for one in own)
     lines = [_line(one, misfits, records) for one in retyped[:MOST_LINES]]

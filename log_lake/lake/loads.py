@@ -25,6 +25,7 @@ from lake_core.ids import first_above, not_below
 from lake_core.journal import LoadedState
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import Instant, decode_key
+from lake_core.naming import PARQUET
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
@@ -32,6 +33,7 @@ from lake_core.schemas.hidden import user_fields
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema, unite_schemas
 from lake_core.store import Store
+from log_lake.fields.names import names_at
 from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.field_changes import field_changes
 from log_lake.lake.line import Line
@@ -75,7 +77,12 @@ def begin_load(
     loaded = believed or branch.history.load_open()
     if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
         return repeated_load(first)
-    context, config = branch.context, branch.config
+    context, config, names = branch.context, branch.config, names_at(loaded.state)
+    if names and branch.settings["format"] != PARQUET:
+        raise InvalidInput(
+            f"pool {config.name!r}: format={branch.settings['format']} keeps names of fields in each record, and "
+            "fields of this pool were renamed or dropped; set format=parquet"
+        )
     return PendingLoad(
         origin=Origin(context.lake_id, config.id, context.ids.new(), context.author),
         branch=branch.name,
@@ -92,6 +99,7 @@ def begin_load(
         points=loaded.state.points,
         bulk=write.bulk,
         believes=believed is not None,
+        names=names,
     )
 
 
@@ -122,11 +130,11 @@ def room_to_inline(state: PoolState, branch: Line) -> int:
 
 
 def fields_at(state: PoolState, branch: str) -> pa.Schema:
-    """Returns the fields of the branch's records; no fields if the branch does not exist, which the commit will
-    report."""
+    """Returns the fields of the branch's records, as readers see them; no fields if the branch does not exist,
+    which the commit will report."""
     there = state.branches.get(branch)
     ids = there.snapshot.schemas() if there is not None else []
-    return _united(tuple(state.schemas[id] for id in ids if id in state.schemas))
+    return names_at(state).shown(_united(tuple(state.schemas[id] for id in ids if id in state.schemas)))
 
 
 @functools.lru_cache(maxsize=16)
@@ -171,12 +179,13 @@ def builder(
         contract=pending.contract(config),
         inline=inline,
         sums=pending.sums,
-        indexes=settings.index_rules,
+        indexes=pending.names.stored_rules(settings.index_rules),
         sort=RUN if pending.bulk else settings["load.sort"],
         target_size=settings["compact.target_size"],
         points=pending.points,
         bulk=pending.bulk,
         roll_up=settings["roll_up"],
+        names=pending.names,
     )
 
 
@@ -264,6 +273,7 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
         rule=branch.rule,
         fields=pending.fields,
         roll_up=branch.settings["roll_up"],
+        names=pending.names,
     )
     with building, branch.open_files(files, write, fields=pending.fields) as source:
         for block in source.blocks(write.format):
@@ -271,7 +281,8 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
         written = building.finish()
     answer = replace(building.preview(), notes=source.notes)
     objects, schemas = [w.action for w in written], [w.schema for w in written]
-    changed = field_changes(pending.fields, objects, schemas, summed(one.misfits for one in written))
+    misfits = summed(one.misfits for one in written)
+    changed = field_changes(pending.fields, objects, schemas, misfits, pending.names)
     answer = replace(answer, changes=changed.lines)
     if answer.bad and policy != QUARANTINE:
         return replace(answer, fails=True)
@@ -344,7 +355,7 @@ def commit_load(
     )
     if not actions:
         return LoadResult(None)
-    changed = field_changes(pending.fields, objects, schemas, misfits or {})
+    changed = field_changes(pending.fields, objects, schemas, misfits or {}, pending.names)
     own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
     draft = replace(_draft(branch, pending, actions, schemas), metadata=own)
     draft = replace(draft, is_exact=is_exact or pending.believes)

@@ -19,10 +19,11 @@ from lake_core.journal import LoadedState
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
 from lake_core.records import Close, Reopen, Transaction
-from log_lake.lake import branches, ranges, tags
+from log_lake.lake import branches, field_edits, ranges, tags
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import BranchResult, planned
 from log_lake.lake.feed import Feed
+from log_lake.lake.field_edits import FieldResult, PoolField
 from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
 from log_lake.lake.ranges import PoolRange, SplitResult
@@ -245,6 +246,23 @@ class Pool(Journaled):
         """Returns the ranges between the split points, with the figures of a revision in each.  Raises NotFound,
         InvalidInput."""
         return ranges.ranges_of(self.at(revision))
+
+    def fields(self, revision: str = MAIN) -> list[PoolField]:
+        """Returns the fields of a revision, with their types and stored names.  Raises NotFound, InvalidInput."""
+        return field_edits.fields_of(self.at(revision))
+
+    def rename_field(self, *, old: str, new: str) -> FieldResult:
+        """Gives a field another name, for all branches, by one small transaction (docs/fields.md).
+
+        Raises NotFound, InvalidInput (a field of the key, one that a setting names, a name that is taken),
+        OutcomeUnknown, Unavailable.
+        """
+        return field_edits.edit(self, self.at_branch(), old, new)
+
+    def drop_field(self, name: str) -> FieldResult:
+        """Hides a field from the readers of all later versions; nothing is deleted.  Raises what `rename_field`
+        raises."""
+        return field_edits.edit(self, self.at_branch(), name, None)
 
     def feed(self, branch: str = MAIN) -> Feed:
         """Returns a feed of the branch's transactions.  Raises NotFound."""

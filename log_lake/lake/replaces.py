@@ -8,7 +8,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
@@ -40,7 +40,7 @@ class PendingReplace:
     def check(self, records: pa.Table) -> None:
         """Raises InvalidInput if a new record does not fulfil the condition."""
         if self.spec.condition is not None and records.num_rows:
-            check_fulfils(records, self.spec.condition)
+            check_fulfils(records, self.load.names.shown_condition(self.spec.condition))
 
     def settled(self, branch: Line, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]) -> DeleteSpec:
         """Returns the range and condition whose records the new objects replace.  Raises InvalidInput if a new
@@ -72,6 +72,10 @@ def begin_replace(
             "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
         )
     revision, key_range, waiting = branch.revision(), write.key_range, None
+    if revision.names != pending.names:
+        raise Conflict(
+            f"pool {branch.config.name!r}: a field was renamed or dropped since this began; start again"
+        )
     if isinstance(key_range, RangeText):
         if not key_range.is_readable(revision.key, revision.key_classes):
             waiting, key_range = key_range, EVERYTHING

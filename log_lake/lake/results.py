@@ -18,6 +18,7 @@ from lake_core.naming import NOKEY, REJECTED
 from lake_core.phrases import counted
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.field_changes import UNCHANGED, FieldChanges
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.loading.options import Limit
@@ -64,7 +65,8 @@ class PendingLoad:
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of
     objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are the
     pool's split points, as encoded keys. Runs that were sorted on disk are cut at them; with `bulk`, all runs
-    are.  `believes`: the load began on a state in memory, and fits only if that was the newest.
+    are.  `believes`: the load began on a state in memory, and fits only if that was the newest.  `names`: under
+    which names the objects store the fields.
     """
 
     origin: Origin
@@ -82,6 +84,7 @@ class PendingLoad:
     points: tuple[bytes, ...] = ()
     bulk: bool = False
     believes: bool = False
+    names: FieldNames = SAME
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """Returns the contract for the records; None if loads may change the pool's fields, or if there are no

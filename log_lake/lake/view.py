@@ -39,6 +39,7 @@ from log_lake.reading.split import split
 from log_lake.reading.stored_sums import stored_content
 from log_lake.reading.summary import Summary, summarize
 from log_lake.texts.keytext import encoded, parts_of
+from log_lake.where import check
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +91,8 @@ class View(Revision):
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
+        if where is not None and self.names:
+            where = self.names.stored_condition(check(where, self.schema))
         with timed(self.store, "scan.plan"):
             plan = plan_scan(
                 self, key_range=key_range, columns=columns, where=where, keep=keep, ranges=ranges

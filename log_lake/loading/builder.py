@@ -32,6 +32,7 @@ from lake_core.store import Store
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.indexes.rule import IndexRule
 from log_lake.loading.block import WIDE, Block, most_absent, rejected_table
 from log_lake.loading.checks import program_table
@@ -85,6 +86,8 @@ class ObjectBuilder:
     points: tuple[bytes, ...] = ()
     """Encoded keys in ascending order; a run that was sorted on disk is cut at them too."""
     indexes: tuple[IndexRule, ...] = ()
+    names: FieldNames = SAME
+    """The stored names of the fields, which the objects get; everything before has the names of the records."""
     bulk: bool = False
     """Whether a run that was sorted in memory is cut at the points as well."""
     roll_up: RollUp = None
@@ -225,7 +228,7 @@ class ObjectBuilder:
         key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
         written = write_object(
             self.store,
-            table,
+            self._to_store(sub_pool, table),
             key=key,
             object_id=self._new_object(sub_pool),
             origin=self.origin,
@@ -257,7 +260,10 @@ class ObjectBuilder:
                 indexes=self.indexes,
             )
 
-        written = write_run(tables, Cuts(self.target_size, records, points), writer, key=self.key)
+        def stored() -> Iterator[pa.Table]:
+            return (self._to_store("", table) for table in tables())
+
+        written = write_run(stored, Cuts(self.target_size, records, points), writer, key=self.key)
         self.written += [replace(written[0], misfits=summed(misfits)), *written[1:]]
 
     def _ready(self, sub_pool: str, tables: list[pa.Table]) -> pa.Table:
@@ -274,6 +280,10 @@ class ObjectBuilder:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(_no_order(name, table.column(name)))
         return table
+
+    def _to_store(self, sub_pool: str, table: pa.Table) -> pa.Table:
+        """Returns records with the stored names of their fields; rejected records have names of their own."""
+        return table if sub_pool == REJECTED else self.names.to_store(table)
 
     def _misfits_of(self, table: pa.Table) -> Misfits:
         return misfits(table, self.fields) if len(self.fields) else {}

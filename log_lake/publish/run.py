@@ -194,6 +194,11 @@ class _Publisher:
         from log_lake.publish.schema import check_paths
 
         name = self.pool.name
+        if view.names:
+            raise InvalidInput(
+                f"pool {name!r}: its fields were renamed or dropped, which publishing does not follow; publish a "
+                "pool that is made from it (lake rekey)"
+            )
         fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
         converts = self.types == TEXT
         columns = columns_of(as_text(fields) if converts else fields, pool_name=name, without=self.without)

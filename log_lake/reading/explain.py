@@ -22,6 +22,7 @@ from lake_core.schemas.hidden import DELETED, ORDER, ORDINAL, SEQ
 from lake_core.store import Store
 from log_lake.columns.json_text import json_lines
 from log_lake.columns.keys import key_at
+from log_lake.fields.names import FieldNames
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.revision import Revision
@@ -69,13 +70,14 @@ def explain(
     """
     key, rule = revision.key, revision.rule
     lifts = revision.lifts_of(references)
-    reading = ReferenceReading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
+    reading = ReferenceReading(store, revision.config.id, key, key_range, revision.stored_schema, lifts=lifts)
     tombstones = [t for t in (*revision.tombstones, *revision.filters) if t.key_range.overlaps(key_range)]
     versions: list[StoredRecord] = []
     for reference in references:
         for table in read_reference(reference, reading, has_sequence=True):
             for row in range(min(table.num_rows, MAX_STORED_RECORDS - len(versions))):
-                versions.append(_version(table.slice(row, 1), reference, tombstones, key=key))
+                one = _version(table.slice(row, 1), reference, tombstones, key=key, names=revision.names)
+                versions.append(one)
     by_age = sorted(versions, key=lambda v: v.age)
     if rule.kind == "upsert":
         return _in_upsert(by_age)
@@ -85,14 +87,19 @@ def explain(
 
 
 def _version(
-    row: pa.Table, reference: Reference, tombstones: Sequence[Tombstone], *, key: PoolKey
+    row: pa.Table,
+    reference: Reference,
+    tombstones: Sequence[Tombstone],
+    *,
+    key: PoolKey,
+    names: FieldNames,
 ) -> StoredRecord:
     version = StoredRecord(
         key_at(row, 0, key),
         row[SEQ][0].as_py(),
         row[ORDINAL][0].as_py(),
         reference.object,
-        json_lines(row.drop_columns(ORDER.names))[0].as_py(),
+        json_lines(names.shown_table(row.drop_columns(ORDER.names)))[0].as_py(),
         DELETED in row.schema.names and row[DELETED][0].as_py() is True,
     )
     for tombstone in tombstones:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition, NotTrue
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.reading.age_off import NAME as AGE_OFF
 from log_lake.reading.age_off import age_off, newer_than_all
 from log_lake.settings import Settings
@@ -37,16 +38,21 @@ def shown_filters(settings: Settings) -> str:
     return "; ".join(f"{name}={text}" for name, text in texts.items())
 
 
-def filters_of(settings: Settings, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
-    """Returns the tombstones of a pool's filters at a time, in seconds since 1970, for records of the schema."""
-    return (*age_off(settings["age_off"], schema, now=now), *_keep_where(settings, schema))
+def filters_of(
+    settings: Settings, schema: pa.Schema, names: FieldNames = SAME, *, now: float
+) -> tuple[Tombstone, ...]:
+    """Returns the tombstones of a pool's filters at a time, in seconds since 1970, for records of the stored
+    schema.  Settings name fields as readers do (`names`)."""
+    policy = settings["age_off"]
+    by_age = (names.stored_name(policy[0]), policy[1]) if policy else None
+    return (*age_off(by_age, schema, now=now), *_keep_where(settings, schema, names))
 
 
-def _keep_where(settings: Settings, schema: pa.Schema) -> tuple[Tombstone, ...]:
+def _keep_where(settings: Settings, schema: pa.Schema, names: FieldNames) -> tuple[Tombstone, ...]:
     """Returns the tombstone for records that do not fulfil `keep.where`; nothing while no record has one of its
     fields, because the name may be wrong."""
     condition: Condition | None = settings["keep.where"]
-    kept = None if condition is None else fitted(condition, schema)
+    kept = None if condition is None else fitted(names.stored_condition(condition), schema)
     if kept is None:
         return ()
     reason = f"keep.where={settings.text('keep.where')}"

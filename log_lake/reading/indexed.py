@@ -77,7 +77,7 @@ def asked(
     store: Store,
 ) -> IndexUse:
     """Asks the indexes of these references, by the pool's rules."""
-    rules = revision.settings.index_rules if not revision.sub_pool else ()
+    rules = revision.index_rules if not revision.sub_pool else ()
     if not rules or not references:
         return IndexUse()
     truths: dict[str, _Truth] = {}

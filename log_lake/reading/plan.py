@@ -24,6 +24,7 @@ from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import DELETED
 from log_lake.compaction.ranges import places
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.indexes.lookup import IndexAnswer
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
@@ -86,6 +87,13 @@ class ScanPlan:
     absent: frozenset[str] = frozenset()
     """Objects that hold no record that fulfils the condition, as their indexes say (`reading.indexed`)."""
     left_out: SkippedReferences = SkippedReferences()
+    names: FieldNames = SAME
+    """The names that the result has; `schema`, `columns` and `where` have stored names."""
+
+    @property
+    def shown(self) -> list[str]:
+        """The names of the columns in the result."""
+        return self.names.shown_columns(self.columns)
 
     @property
     def records(self) -> int:
@@ -136,27 +144,34 @@ def plan_scan(
 
     `keep`: columns of `hidden.ROW`, which have the records' own types; they are added if some object has them.
 
+    `columns` and a text in `where` name fields as readers see them, a condition has stored names.
+
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
-    schema, key, rule = revision.schema, revision.key, revision.rule
+    schema, key, rule, names_of = revision.stored_schema, revision.key, revision.rule, revision.names
+    shown = revision.schema
     check_range(key_range, key)
     if columns is None:
-        columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
+        columns = [name for name in shown.names if not (name == DELETED and rule.kind == "upsert")]
     given: object = columns
     if isinstance(given, str):  # a program's slip: its letters would count as names
         raise InvalidInput(f"columns={given!r}: give a list of names, as [{given!r}]")
-    names = set(schema.names)
+    names = set(shown.names)
     unknown = [c for c in columns if c not in names]
     if unknown:
         raise InvalidInput(
-            f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"
+            f"column {unknown[0]!r} does not exist; there are: {', '.join(shown.names) or 'none'}"
         )
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise InvalidInput(f"column {twice!r} is named twice; name each column once")
     announced = revision.snapshot.schemas(revision.sub_pool)
     schemas = AnnouncedSchemas({id: revision.state.schema(id) for id in announced})
-    condition = None if where is None else check(where, schema)
+    condition: Condition | None = None
+    if isinstance(where, str):
+        condition = names_of.stored_condition(check(where, shown))
+    elif where is not None:
+        condition = check(where, schema)
     if condition is not None:
         key_range = key_range.intersect(key_range_of(condition, key, schema))
     spans: tuple[KeyRange, ...] = ()
@@ -171,13 +186,19 @@ def plan_scan(
         references = [
             r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
         ]
+    keeps = keep and rule.keeps_rows(format_of(r.object) for r in references)
+    if keeps and names_of:
+        raise InvalidInput(
+            f"pool {revision.config.name!r}: its records keep names of fields in themselves, and fields of it were "
+            "renamed or dropped since; read them with their fields united, as Parquet, JSON or CSV"
+        )
     tombstones = (*revision.tombstones, *(revision.filters if filtered else ()))
     return ScanPlan(
         references=tuple(references),
         key_range=key_range,
         key=key,
         schema=schema,
-        columns=tuple(columns),
+        columns=tuple(names_of.stored_names(columns)),
         depth=overlap_depth(references),
         limits=revision.limits,
         rule=rule,
@@ -185,11 +206,12 @@ def plan_scan(
         schemas=schemas,
         where=condition,
         lifts=revision.lifts_of(references),
-        keep=tuple(keep) if rule.keeps_rows(format_of(r.object) for r in references) else (),
+        keep=tuple(keep) if keeps else (),
         ranges=spans if len(spans) > 1 else (),
         left_out=SkippedReferences(
             revision.snapshot.totals(revision.sub_pool).references - in_range, in_range - len(references)
         ),
+        names=names_of,
     )
 
 

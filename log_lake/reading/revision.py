@@ -29,6 +29,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
+from log_lake.fields.names import FieldNames, names_at
+from log_lake.indexes.rule import IndexRule
 from log_lake.reading.age_off import NAME as AGE_OFF
 from log_lake.reading.filters import filters_of, has_filters
 from log_lake.reading.limits import LIMITS, ScanLimits
@@ -134,8 +136,19 @@ class Revision(PoolPart):
         return self.snapshot.totals(self.sub_pool).records
 
     @cached_property
+    def names(self) -> FieldNames:
+        """The names of the fields, and the names under which they are stored."""
+        return names_at(self.state, self.sub_pool)
+
+    @cached_property
     def schema(self) -> pa.Schema:
-        """The united schema of all records, with fields in the order in which the branch got them."""
+        """The united schema of all records as readers see it, with fields in the order in which the branch got
+        them."""
+        return self.names.shown(self.stored_schema)
+
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The united schema of all records in their objects, with stored names, also those of hidden fields."""
         return unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
 
     @property
@@ -150,12 +163,17 @@ class Revision(PoolPart):
         sub-pools."""
         settings = self.settings
         is_filtered = has_filters(settings) and not self.sub_pool
-        return filters_of(settings, self.schema, now=self.now) if is_filtered else ()
+        return filters_of(settings, self.stored_schema, self.names, now=self.now) if is_filtered else ()
 
     @property
     def lasting_filters(self) -> tuple[Tombstone, ...]:
         """The tombstones of the filters that hide the same records at all times: all but `age_off`."""
         return tuple(tombstone for tombstone in self.filters if tombstone.id != AGE_OFF)
+
+    @property
+    def index_rules(self) -> tuple[IndexRule, ...]:
+        """The indexes that every new data object gets, with the stored names of their fields."""
+        return self.names.stored_rules(self.settings.index_rules)
 
     def may_hide(self, tombstone: Tombstone) -> list[Reference]:
         """Returns the references in which the tombstone may hide records, by range, age and statistics."""

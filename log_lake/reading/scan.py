@@ -55,7 +55,8 @@ def scan(
 
     `reads` is called with the number of records of each table, before the plan's condition is applied to it.
     """
-    columns = result_schema(plan).names
+    shown = result_schema(plan).names
+    columns = [*plan.columns, *shown[len(plan.columns) :]]
     covering = Covering(plan.tombstones, plan.schemas.__getitem__)
     before = partial(_fulfilling, plan.where, reads) if plan.rule.keeps_all else None
     spare = _spare(plan)
@@ -91,7 +92,8 @@ def scan(
             if before is None:
                 kept = _fulfilling(plan.where, reads, kept)
             if kept.num_rows:
-                yield kept if kept.schema.names == columns else kept.select(columns)
+                kept = kept if kept.schema.names == columns else kept.select(columns)
+                yield kept.rename_columns(shown) if shown != columns else kept
 
 
 def _fulfilling(condition: Condition | None, reads: Callable[[int], None], table: pa.Table) -> pa.Table:
@@ -101,7 +103,8 @@ def _fulfilling(condition: Condition | None, reads: Callable[[int], None], table
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
     """Returns the schema of the tables that `scan` yields."""
-    return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), plan.keep)
+    fields = zip(plan.columns, plan.shown, strict=True)
+    return with_rows(pa.schema([plan.schema.field(one).with_name(name) for one, name in fields]), plan.keep)
 
 
 def live_records(

@@ -91,7 +91,10 @@ def summarize(
     parts, without = list[_Part](), list[Reference]()
     for reference in certain.references:
         schema = plan.schemas[reference.schema]
-        statistics = {name: FieldStatistics.of(reference, name, schema) for name in schema.names}
+        named = ((plan.names.of_stored(name), name) for name in schema.names)
+        statistics = {
+            name: FieldStatistics.of(reference, stored, schema) for name, stored in named if name is not None
+        }
         if None in statistics.values():
             without.append(reference)
         parts.append((reference.records, {name: one for name, one in statistics.items() if one}))

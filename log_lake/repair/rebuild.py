@@ -47,6 +47,7 @@ from log_lake.lake.copies import copy_object
 from log_lake.lake.given_up import give_up
 from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.history_left import has_history
+from log_lake.repair.rebuild_names import lost_names, names_left
 from log_lake.repair.rebuild_objects import read_candidates, with_key
 from log_lake.repair.rebuild_plan import Candidate, Selection, first_version, unordered
 from log_lake.repair.rebuild_references import references_of, select_by_records
@@ -78,6 +79,7 @@ class RebuildPlan:
     - `unordered`: loads that may be older or newer than merged records of the same keys; nothing
       tells which.
     - `inlined`: by id, the bytes of objects that are in the old journal.
+    - `stored`: the stored names of fields, as far as the old journal tells.
     - `notes`: what else is lost or doubtful, a line each.
     """
 
@@ -96,6 +98,7 @@ class RebuildPlan:
     unordered: tuple[str, ...] = ()
     begins_list: bool = False
     inlined: Mapping[str, bytes] = field(default_factory=dict)
+    stored: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
 
     @property
     def copies(self) -> bool:
@@ -172,6 +175,9 @@ def plan_rebuild(
             f"objects are gone: {listed(list(doubtful))}; at keys of theirs an older version may count: compare "
             "them with what you know, and load right versions again"
         )
+    names = names_left(store, source_id)
+    if line := lost_names(names, map(stored_schema, schemas.values())):
+        notes.append(line)
     return RebuildPlan(
         source_id,
         config,
@@ -188,6 +194,7 @@ def plan_rebuild(
         doubtful,
         begins_list,
         {c.object: c.data for c in candidates if c.data},
+        names,
     )
 
 
@@ -228,6 +235,7 @@ def rebuild(
         branches=HashTrieMap({MAIN: BranchState(plan.version, snapshot)}),
         schemas=HashTrieMap(plan.schemas),
         pool_schemas=HashTrieSet(in_pool),
+        stored=plan.stored,
     )
     context = lake.context
     history = History(store, pool_id=config.id, key=config.key, rule=rule_of(config), clock=context.clock)

@@ -20,6 +20,7 @@ from lake_core.history import PoolState, Reference
 from lake_core.ids import home_of
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
+from log_lake.fields.names import names_at
 from log_lake.indexes.hashes import indexed_field
 from log_lake.indexes.lookup import faults_of
 from log_lake.indexes.names import ListedIndex, index_name, list_indexes
@@ -89,9 +90,11 @@ def rule_states(pool: Pool) -> list[RuleState]:
     there = _there(pool)
     objects = _objects(pool, state)
     states = []
+    names = names_at(state)
     for rule in rules:
-        fit = {r.object for r in objects if _fits(rule, state.schema(r.schema), r)}
-        own = [one for (id, digest), one in there.items() if digest == rule.digest and id in fit]
+        stored = names.stored_rule(rule)
+        fit = {r.object for r in objects if _fits(stored, state.schema(r.schema), r)}
+        own = [one for (id, digest), one in there.items() if digest == stored.digest and id in fit]
         size = sum(one.info.size for one in own)
         states.append(RuleState(rule, len(fit), len(own), len(objects) - len(fit), size))
     return states
@@ -103,13 +106,14 @@ def lacking(pool: Pool, state: PoolState, there: Iterable[ListedIndex]) -> list[
     An object that several branches share is there once.  A clone's objects lie in another pool, which makes their
     indexes.
     """
+    rules = names_at(state).stored_rules(pool.settings.index_rules)
     has = {(one.object_id, one.digest) for one in there}
     tasks = []
     for reference in _objects(pool, state):
         schema = state.schema(reference.schema)
         lacks = [
             rule
-            for rule in pool.settings.index_rules
+            for rule in rules
             if (reference.object, rule.digest) not in has and _fits(rule, schema, reference)
         ]
         if lacks:

@@ -15,6 +15,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
 from log_lake.combine.newest import emptied
+from log_lake.indexes.rule import IndexRule
 from log_lake.objects.metadata import Origin
 from log_lake.reading.covers import Covering
 from log_lake.reading.limits import ScanLimits
@@ -61,6 +62,7 @@ class Rewriting(PoolPart):
     oldest_only: bool = False
     verifies: bool = False
     sums: bool = False
+    indexes: tuple[IndexRule, ...] = ()
     message: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 

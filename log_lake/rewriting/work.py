@@ -97,6 +97,7 @@ def begin_rewriting(
         format=format,
         verifies=revision.settings["verify.rewrites"] == CONTENT,
         sums=branch.has_sums,
+        indexes=revision.index_rules,
         message=message,
     )
 
@@ -124,7 +125,7 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
         sub_pool=work.sub_pool,
         limits=work.limits.objects.of_layout(scan=settings["layout"] == SCAN),
         sums=work.sums,
-        indexes=settings.index_rules,
+        indexes=work.indexes,
         partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
     )
     seen = _Seen(work)

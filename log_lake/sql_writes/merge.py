@@ -257,7 +257,9 @@ class _Merging:
         if self.join.is_empty and not self.statement.needs_every_record:
             return changes
         names = [*self._key.names, *self._compared()]
-        plan = plan_scan(self.view, columns=list(dict.fromkeys(names)), where=self._where())
+        where = self._where()
+        stored = None if where is None else self.view.names.stored_condition(where)
+        plan = plan_scan(self.view, columns=list(dict.fromkeys(names)), where=stored)
         for table in _gathered(self.view.run(plan)):
             decided = self.join.decided(table)
             if decided.num_rows:

@@ -150,9 +150,10 @@ class FromState:
     def _row(self, reference: Reference, schema: pa.Schema) -> list[Any] | str:
         """Returns the groups and calls of a reference's records; or the reason why its object must be read."""
         row: list[Any] = []
+        stored = self._dataset.view.names.stored_name
         for name in self._aggregates.groups:
             field = self._field(name)
-            statistics = FieldStatistics.of(reference, field.name, schema)
+            statistics = FieldStatistics.of(reference, stored(field.name), schema)
             value = (
                 None
                 if statistics is None or statistics.low != statistics.high
@@ -168,7 +169,7 @@ class FromState:
                 row.append(reference.records)
                 continue
             field = self._field(call.field)
-            statistics = FieldStatistics.of(reference, field.name, schema)
+            statistics = FieldStatistics.of(reference, stored(field.name), schema)
             if statistics is None:
                 return NOT_EXACT
             if call.function == "count":
@@ -193,13 +194,14 @@ class FromState:
             return [""] * len(references)
         schemas = self._dataset.view.state.schema
         names = list(dict.fromkeys(one.field for one in comparisons))
+        stored = self._dataset.view.names.stored_name
         lows: dict[str, list[Any]] = {name: [] for name in names}
         highs: dict[str, list[Any]] = {name: [] for name in names}
         nulls: dict[str, list[int | None]] = {name: [] for name in names}
         for reference in references:
             for name in names:
                 field = self._field(name)
-                statistics = FieldStatistics.of(reference, field.name, schemas(reference.schema))
+                statistics = FieldStatistics.of(reference, stored(field.name), schemas(reference.schema))
                 low = high = None
                 if statistics is not None:
                     low, high = value_in(statistics.low, field.type), value_in(statistics.high, field.type)

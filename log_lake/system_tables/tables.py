@@ -21,13 +21,13 @@ from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Action, AddObject, Transaction
 from lake_core.records.pools import PoolConfig
+from log_lake.fields.names import names_at
 from log_lake.lake.by_type import TypeCount
 from log_lake.lake.counting import removed_records
 from log_lake.lake.open_transactions import TransactionRow
 from log_lake.lake.ranges import PoolRange
 from log_lake.reading.live import LiveCount
 from log_lake.texts.keytext import show_key
-from log_lake.where import show
 
 _TIME = pa.timestamp("us", "UTC")
 
@@ -334,7 +334,9 @@ def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table
                 "time": t.time,
                 "low": _json(show_key(t.low, key)) if t.low else None,
                 "high": None if t.high is None else _json(show_key(t.high, key)),
-                "condition": None if t.condition is None else show(t.condition),
+                "condition": None
+                if t.condition is None
+                else names_at(state, t.sub_pool).text_of(t.condition),
                 "replaces": t.replaces,
                 "own": t.self_only,
                 "reason": t.reason,

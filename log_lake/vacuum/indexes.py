@@ -12,6 +12,7 @@ import logging
 from lake_core.history import PoolState
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.phrases import counted, human_size
+from log_lake.fields.names import names_at
 from log_lake.indexes.names import ListedIndex, list_indexes
 from log_lake.indexes.rule import digests_of, rules_of
 from log_lake.lake.pool import Pool
@@ -29,7 +30,7 @@ def unused_indexes(pool: Pool, state: PoolState) -> list[ListedIndex]:
     listed = list(list_indexes(pool.store, pool.config.id))
     if not listed:
         return []
-    rules = digests_of(rules_of(pool.config.settings))
+    rules = digests_of(names_at(state).stored_rules(rules_of(pool.config.settings)))
     old = {one.object_id for one in listed if one.object_id < state.removed.floor}
     unknown = unlisted_objects(state, old) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)

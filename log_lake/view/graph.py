@@ -14,6 +14,7 @@ from lake_core.history import PoolState
 from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
 from lake_core.records import CreateBranch, Entry, Merge, Transaction
+from log_lake.fields.names import FieldNames, names_at
 from log_lake.view.sayings import says
 
 MAX_TEXT = 500
@@ -86,8 +87,9 @@ def graph(
     first: int,
 ) -> Graph:
     """Returns the graph of entries, oldest first, and of the branches and tags of the newest state."""
+    names = names_at(state)
     nodes = [
-        _node(version, transaction, key)
+        _node(version, transaction, key, names)
         for version, entry in reversed(entries)
         for transaction in reversed(entry.transactions)
     ]
@@ -123,7 +125,7 @@ def _began(state: PoolState, branch: str) -> int:
     return 0 if fork is None else fork.created
 
 
-def _node(version: int, transaction: Transaction, key: PoolKey) -> GraphNode:
+def _node(version: int, transaction: Transaction, key: PoolKey, names: FieldNames) -> GraphNode:
     links = []
     for action in transaction.actions:
         if isinstance(action, CreateBranch) and action.at:
@@ -139,7 +141,7 @@ def _node(version: int, transaction: Transaction, key: PoolKey) -> GraphNode:
         transaction.time / 1e6,
         transaction.author,
         transaction.message[:MAX_TEXT],
-        says(transaction, key)[:MAX_TEXT],
+        says(transaction, key, names)[:MAX_TEXT],
         {name: value[:MAX_TEXT] for name, value in transaction.metadata.items()},
         transaction.action_counts,
         links,

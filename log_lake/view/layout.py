@@ -88,7 +88,8 @@ class Layouts:
     def _drawn(self, revision: Revision, pool: Pool, *, oldest: int, newest: int) -> PoolLayout:
         state = revision.state.branches[revision.branch]
         snapshot = state.snapshot
-        tombstones = [t for t in state.tombstones.values() if t.sub_pool == revision.sub_pool]
+        own = (t for t in state.tombstones.values() if t.sub_pool == revision.sub_pool)
+        tombstones = [revision.names.shown_delete(t) for t in own]
         totals = snapshot.totals(revision.sub_pool)
         geometry: Bars | Bins
         if totals.references <= self._max_bars:

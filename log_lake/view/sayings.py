@@ -33,6 +33,7 @@ from lake_core.records import (
     PutReference,
     RemoveReference,
     RemoveTombstone,
+    RenameField,
     Reopen,
     ScanOrphans,
     SetTag,
@@ -40,6 +41,7 @@ from lake_core.records import (
     Split,
     Transaction,
 )
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.counting import removed_records
 from log_lake.texts.keytext import key_text, range_words
 from log_lake.where import show
@@ -48,10 +50,11 @@ MAX_CONDITION = 200
 """The most characters of a condition, or of a bound, that are shown."""
 
 
-def says(transaction: Transaction, key: PoolKey) -> str:
+def says(transaction: Transaction, key: PoolKey, names: FieldNames = SAME) -> str:
     """Says what the transaction did, such as `loaded 140 records`. If it did several things, the one that most
-    people ask for comes first."""
-    parts = list(_parts(transaction.actions, key))
+    people ask for comes first.  Conditions have the `names` that readers see."""
+    actions = [names.shown_delete(a) if isinstance(a, AddTombstone) else a for a in transaction.actions]
+    parts = list(_parts(actions, key))
     if (removed := removed_records(transaction)) is not None:
         parts.append(f"removed {counted(removed, 'record')}")
     return "; ".join(parts) if parts else listed(list(transaction.action_counts))
@@ -148,6 +151,10 @@ def _other(action: Action) -> str:
             return "closed the pool: it was dropped"
         case Reopen():
             return "opened the pool again: it was restored"
+        case RenameField(new=None):
+            return f"dropped the field {_cut(action.name)}"
+        case RenameField():
+            return f"renamed the field {_cut(action.name)} to {_cut(action.new or '')}"
         case Split():
             return f"added {counted(len(action.points), 'split point')}"
         case Join():

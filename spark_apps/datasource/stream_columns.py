@@ -47,6 +47,16 @@ def state_at(pool: Pool, feed: Feed, version: int) -> View:
     return replace(pool.at(str(version)), branch=feed.branch)
 
 
+def check_unchanged_names(view: View) -> None:
+    """Raises InvalidInput for a pool whose fields were renamed or dropped: objects have stored names, which only
+    reads of a revision translate."""
+    if view.names:
+        raise InvalidInput(
+            f"pool {view.config.name!r}: its fields were renamed or dropped, which streams and reads of changes do "
+            "not follow; read a version of it"
+        )
+
+
 def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: int) -> pa.Schema:
     """Returns the columns of the changes after version `after` up to version `until`, limited to those that the
     options choose.
@@ -56,6 +66,7 @@ def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: i
     """
     feed = pool.feed(opts.branch_name(options))
     view = pool.at(feed.branch)
+    check_unchanged_names(view)
     return _chosen(_ever_given(pool, feed, view, after=after, until=until), options, kind=view.rule.kind)
 
 

@@ -65,7 +65,12 @@ from spark_apps.datasource.changes import (
 )
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.reader import TASK_SIZE, split_tasks
-from spark_apps.datasource.stream_columns import StreamColumns, fitted, state_at
+from spark_apps.datasource.stream_columns import (
+    StreamColumns,
+    check_unchanged_names,
+    fitted,
+    state_at,
+)
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema
 
@@ -257,6 +262,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         else:
             brought = [action for _, action in self._feed.between(begin, until)]
         view = self._pool.at(self._feed.branch)
+        check_unchanged_names(view)
         ids = dict.fromkeys(action.schema for action in brought)
         schemas = [] if state is None else [state.schema]
         schema = self._columns.of_batch(view, [*schemas, *(view.state.schema(id) for id in ids)])

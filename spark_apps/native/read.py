@@ -148,7 +148,8 @@ def _parquet(spark: Any, opened: Opened, read: ParquetRead) -> Any:
     stored = _reader(spark, read.columns).parquet(*paths)
     if read.predicate != TRUE:
         stored = stored.where(sql(read.predicate))
-    return stored.selectExpr(*read.projection)
+    records = stored.selectExpr(*read.projection)
+    return records.toDF(*opened.schema.names) if opened.plan.names else records
 
 
 def _reader(spark: Any, columns: pa.Schema) -> Any:

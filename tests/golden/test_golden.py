@@ -72,6 +72,7 @@ from lake_core.records import (
     Release,
     RemoveReference,
     RemoveTombstone,
+    RenameField,
     RenamePool,
     Reopen,
     RestorePool,
@@ -369,6 +370,21 @@ def test_an_entry_of_split_points() -> None:
     stored = bytes.fromhex((VERSION_3 / "splitting_entry.hex").read_text())
     assert Codec(Entry, version=3).encode(SPLITTING_ENTRY) == stored
     assert Codec(Entry, version=3).decode(stored, name="x") == SPLITTING_ENTRY
+
+
+RENAMING_ENTRY = Entry(
+    an_id(36),
+    (
+        transaction(RenameField("user", "account"), id=an_id(37), branch=""),
+        transaction(RenameField("note"), id=an_id(38), branch=""),
+    ),
+)
+
+
+def test_an_entry_that_renames_and_drops_fields() -> None:
+    stored = bytes.fromhex((VERSION_3 / "renaming_entry.hex").read_text())
+    assert Codec(Entry, version=3).encode(RENAMING_ENTRY) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == RENAMING_ENTRY
 
 
 PREPARING_ENTRY = Entry(

@@ -27,6 +27,7 @@ from lake_core.records import (
     Entry,
     Join,
     RemoveReference,
+    RenameField,
     SetSchema,
     Source,
     Split,
@@ -70,10 +71,13 @@ SOURCES = st.builds(
 ACTIONS = st.one_of(additions(), additions(), additions(), REMOVALS, SOURCES)
 TOKENS = st.one_of(st.just(""), st.integers(1, 8).map(lambda n: f"t{n}"))
 POINTS = st.sets(st.integers(1, 5).map(encode_value), min_size=1, max_size=3).map(lambda p: tuple(sorted(p)))
+NAMES = st.sampled_from(["a", "b", "c"])
+RENAMES = st.builds(RenameField, NAMES, st.one_of(st.just("d"), st.none()))
 POINTING = st.lists(st.one_of(st.builds(Split, POINTS), st.builds(Join, POINTS)), min_size=1, max_size=2)
 STEPS = st.one_of(
     *[st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))] * 3,
     st.tuples(POINTING, st.just(""), st.integers(0, 9)),
+    st.tuples(st.lists(RENAMES, min_size=1, max_size=2), st.just(""), st.integers(0, 9)),
 )
 HISTORIES = st.lists(STEPS, max_size=20)
 CUTS = st.sets(st.integers(0, 12), max_size=4)
@@ -93,7 +97,7 @@ def grown(
             parent = head.state.branches["main"].tip
             transactions = []
             for actions, token, time in changes:
-                of_none = isinstance(actions[0], Split | Join)
+                of_none = isinstance(actions[0], Split | Join | RenameField)
                 at: dict[str, Any] = {"branch": "", "parent": 0} if of_none else {"parent": parent}
                 one = transaction(*actions, id=an_id(next(numbers)), token=token, time=time * 1_000_000, **at)
                 transactions.append(one)
@@ -138,6 +142,7 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
         "token": [state.tokens.get(f"t{n}") for n in range(9)],
         "sources": dict(state.sources.items()),
         "points": state.points,
+        "stored": dict(state.stored.items()),
         "inlines": state.inlines,
         "inlined": {name: branch.snapshot.inlined for name, branch in state.branches.items()},
         "source": [state.sources.get(("main", f"s{n}")) for n in range(5)],

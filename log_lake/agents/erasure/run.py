@@ -34,7 +34,7 @@ from log_lake.agents.reporting import newest_version
 from log_lake.agents.request import Request
 from log_lake.agents.work import Found, PutOff, Work
 from log_lake.erasure import receipt as receipts
-from log_lake.erasure.begin import begin, check
+from log_lake.erasure.begin import asked_of, begin, check
 from log_lake.erasure.receipt import DONE, PENDING
 from log_lake.erasure.run import go_on
 from log_lake.erasure.sighting import bound
@@ -288,7 +288,8 @@ def _named(asked: Request) -> NamedRecords | None:
 def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Iterator[str]:
     """Yields the questions to a person, one line per erasure; `pool` may be a sub-pool."""
     for one in work.pending:
-        searched = bound(replace(pool, sub_pool=one.sub_pool), key_range=one.key_range, where=one.where)
+        of = replace(pool, sub_pool=one.sub_pool)
+        searched = bound(of, key_range=one.key_range, where=asked_of(of, one))
         begun = human_time(one.begun / 1_000_000)
         what = f"go on with erasure {one.id}, which {one.author} began at {begun}"
         yield f"{pool.name}: {what}: {bound_text(searched)}"
@@ -321,8 +322,9 @@ def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *,
     policy = policy_of(pool.settings, grace=grace)
     for one in work.pending:
         searched = replace(pool, sub_pool=one.sub_pool)
-        sighting = look_for(searched, key_range=one.key_range, where=one.where, grace=policy.grace)
-        met = records_met(searched.at(), one.key_range, one.where)
+        where = asked_of(searched, one)
+        sighting = look_for(searched, key_range=one.key_range, where=where, grace=policy.grace)
+        met = records_met(searched.at(), one.key_range, where)
         log.info("%s", sighting_line(pool.name, sighting, met=met, erasure_id=one.id))
     if work.is_new and named is not None:
         span = span_of(pool, named)

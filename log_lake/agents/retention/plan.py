@@ -189,8 +189,8 @@ def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:
     record has the field."""
     if policy.age is None or policy.by not in revision.schema.names:
         return None
-    condition = older_than(policy.by, revision.now - policy.age)
-    key_range = key_range_of(condition, revision.key, revision.schema)
+    condition = older_than(revision.names.stored_name(policy.by), revision.now - policy.age)
+    key_range = key_range_of(condition, revision.key, revision.stored_schema)
     return None if key_range.empty else newer_than_all("expire", key_range, condition)
 
 

@@ -133,6 +133,7 @@ def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[
         of = of_sub_pools[reference.sub_pool]
         tombstones = covering[reference.sub_pool].of(reference).tombstones
         names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
-        schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
+        fields = of.stored_schema
+        schema = pa.schema([fields.field(name) for name in names if name in fields.names])
         lifts = of.lifts_of([reference])
         yield CoverSearch(of.config.id, of.key, reference, tombstones, schema, lifts)

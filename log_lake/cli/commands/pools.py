@@ -95,6 +95,17 @@ def _show(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show also the settings that have their defaults")
 
 
+def _fields(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "edit",
+        nargs="*",
+        metavar="EDIT",
+        help="rename OLD NEW, or drop FIELD: one small transaction, nothing is rewritten (default: list them)",
+    )
+    add_at(parser)
+
+
 def _set(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument("settings", nargs="+", metavar="K=V")
@@ -176,6 +187,14 @@ COMMANDS = (
         run="pools.show",
         writes=Writes.NEVER,
         arguments=_show,
+    ),
+    Command(
+        name="fields",
+        help="list the fields of a pool; rename one (rename OLD NEW) or drop one (drop FIELD)",
+        run="fields.fields",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_fields,
+        keeps_metadata=True,
     ),
     Command(
         name="set",
