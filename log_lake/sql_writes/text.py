@@ -114,7 +114,7 @@ def check_of_record(tree: Any, what: str) -> None:
             )
 
 
-def check_columns(tree: exp.Expression, verb: str) -> None:
+def check_columns(tree: exp.Expression | exp.Query, verb: str) -> None:
     """Raises InvalidInput if a query within the statement has two columns that SQL takes for one.
 
     DuckDB would call the second one `NAME_1`, and the pool may have a field of that name.

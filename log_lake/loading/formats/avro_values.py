@@ -36,7 +36,7 @@ def values_of(container: AvroFile, schema: Any, expansion: Expansion) -> Iterato
         for count, content in container.blocks(expansion):
             data, begin = io.BytesIO(content), 0
             for _ in range(count):  # bounded by `expansion`
-                value = schemaless_reader(data, checked, None, handle_unicode_errors="surrogateescape")
+                value: Any = schemaless_reader(data, checked, None, handle_unicode_errors="surrogateescape")
                 end = data.tell()
                 yield value[_VALUE], end - begin
                 begin = end
