@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
@@ -13,6 +15,7 @@ from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.sql import query
 
@@ -173,6 +176,28 @@ def test_an_index_and_age_off_may_name_a_renamed_field(lake: Lake, pool: Pool) -
     assert pool.at().plan(where="b = 55").left_out.answers
     lake.configure_pool("p", {"age_off": "b:1d"})
     assert rows(lake.pool("p")) == []
+
+
+def test_a_filter_and_a_roll_up_may_name_a_renamed_field(lake: Lake, pool: Pool) -> None:
+    pool.rename_field(old="a", new="b")
+    pool.rename_field(old="c", new="a")
+    lake.catalog.configure("p", {"keep.where": "b > 1 and a != 'z'"})
+    kept = lake.pool("p")
+    assert rows(kept) == [{"k": 2, "b": 2, "a": "y"}]
+    compact(kept.branch(), kept.at().references, outputs=1)
+    assert sum(r.records for r in kept.at().references) == 1
+    assert rows(lake.pool("p")) == [{"k": 2, "b": 2, "a": "y"}]
+    lake.catalog.configure("p", {"keep.where": "", "roll_up": "t:1h"})
+    hour = dt.datetime(2026, 1, 1, 5)
+    rolling = lake.pool("p")
+    rolling.branch().append(pa.table({"k": [7], "t": [hour + dt.timedelta(minutes=7)]}))
+    with pytest.raises(InvalidInput, match="roll_up names it"):
+        rolling.rename_field(old="t", new="s")
+    lake.catalog.configure("p", {"roll_up": ""})
+    lake.pool("p").rename_field(old="t", new="s")
+    lake.catalog.configure("p", {"roll_up": "s:1h"})
+    lake.pool("p").branch().append(pa.table({"k": [8], "s": [hour + dt.timedelta(minutes=8)]}))
+    assert [one["s"] for one in rows(lake.pool("p"), where="k > 6")] == [hour, hour]
 
 
 def test_loads_into_frozen_fields_go_by_the_new_names(lake: Lake, pool: Pool) -> None:
