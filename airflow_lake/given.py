@@ -169,7 +169,7 @@ def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
         case None:
             as_text = ""
         case str():
-            as_text = value
+            as_text = str(value)  # of a template it may be Markup
         case int() | float() | decimal.Decimal() if not isinstance(value, bool):
             as_text = str(value)
         case dt.date():
@@ -209,8 +209,8 @@ def texts(value: Any, name: str, *, task: str) -> list[str]:
 
     if isinstance(value, str) and _is_list_as_text(value):
         raise InvalidInput(
-            f"{task}: {name} is a list that became a text (got {value!r}); nothing was done. Pass the result of the "
-            f"task itself ({name}=names(), or task.output), or set render_template_as_native_obj=True in the DAG"
+            f"{task}: {name} is a list that became a text (got {value!r}); nothing was done. Pass the result of "
+            f"the task itself ({name}=names(), or task.output), or set render_template_as_native_obj in the DAG"
         )
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_name(one, name, task=task) for one in value]

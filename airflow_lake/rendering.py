@@ -33,8 +33,8 @@ class KeepsTexts:
     holed: frozenset[str] = frozenset()
     """Rendered texts in which an expression between quotes gave the empty text."""
     read_files: Mapping[str, str] = {}
-    """The texts of files of templates (`template_ext`) by their names, if Airflow did not read them when it parsed the
-    DAG file: for a mapped operator it does not."""
+    """The texts of files of templates (`template_ext`), by their names, that Airflow did not read when it parsed
+    the DAG file, as for a mapped operator."""
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
@@ -80,8 +80,8 @@ class KeepsTexts:
         if isinstance(where, str) and where in self.holed:
             task = getattr(self, "task_id", "")
             raise InvalidInput(
-                f"{task}: where={where!r}: a template gave an empty text between quotes; nothing was done. Give the "
-                "expression a value, or say in the template what stands there instead"
+                f"{task}: where={where!r}: a template gave an empty text between quotes; nothing was done. Give "
+                "the expression a value, or say in the template what stands there instead"
             )
 
 

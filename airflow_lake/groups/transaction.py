@@ -53,11 +53,18 @@ class LakeTransaction(TaskGroup):
                 f"LakeTransaction: open_for must be seconds, at most those of a year (got {open_for!r})"
             )
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
+        if next(self.iter_mapped_task_groups(), None) is not None:
+            raise ValueError(
+                "LakeTransaction: may not be in a mapped group: a run has one transaction of a group, so each "
+                "mapped index would abort that of the others. Map the tasks inside instead"
+            )
         check_xcom(
             {**self.dag.default_args, **self.default_args}, who="LakeTransaction", what="the transaction"
         )
         self.pools = sorted(set(names))
-        self.of_lake = {"lake": lake} if lake else {}  # otherwise that of the default_args, as for the tasks inside
+        self.of_lake = (
+            {"lake": lake} if lake else {}
+        )  # otherwise that of the default_args, as for the tasks inside
         self.begin = LakeBeginOperator(
             task_id="begin",
             task_group=self,

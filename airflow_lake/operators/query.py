@@ -88,8 +88,10 @@ class LakeQueryOperator(LakeOperator):
         self.effects = (*self.effects, read)
 
     def act(self, context: Context) -> list[dict[str, Any]]:
-        """Returns the rows, by column name; times and bytes are texts, as `lake query` prints them.  So is a decimal with
-        more digits than a float keeps: as a number it would be another one, for example as the key of a delete."""
+        """Returns the rows, by column name; times and bytes are texts, as `lake query` prints them.
+
+        So is a decimal with more digits than a float keeps: it would be another number, as the key of a delete too.
+        """
         import pyarrow as pa
 
         from lake_core.errors import InvalidInput

@@ -23,9 +23,10 @@ UNREAD = {
 class LakeStatementOperator(LakeOperator):
     """Runs one INSERT, UPDATE, DELETE, TRUNCATE, MERGE or CREATE TABLE ... AS, as `lake query` does.
 
-    The statement is one transaction.  A retry of the task commits nothing twice.  In a run that was not started by a
-    schedule, a backfill or an asset, an UPDATE, DELETE or MERGE whose templates read the run's interval is refused
-    unless `by_hand=True`.
+    The statement is one transaction.  A retry of the task commits nothing twice.
+
+    In a run that was not started by a schedule, a backfill or an asset, an UPDATE, DELETE or MERGE whose templates
+    read the run's interval is refused unless `by_hand=True`.
 
     With `transaction` it works in that transaction over pools; UPDATE, MERGE and CREATE cannot
     (docs/transactions.md).
@@ -47,7 +48,7 @@ class LakeStatementOperator(LakeOperator):
         self.by_hand = given.fixed_flag(by_hand, "by_hand", who=self.task_id)
 
     def prepare_template(self) -> None:
-        """Keeps the statement as the DAG file, or its `.sql` file, has it.  Airflow calls this when it has read such
+        """Keeps the statement as the DAG file, or its `.sql` file, has it; Airflow calls this when it has read such
         a file."""
         self.asked_sql = self.sql
 

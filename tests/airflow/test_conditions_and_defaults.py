@@ -98,7 +98,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "in" / "a.ndjson").write_text('{"k": "landed"}\n')
     for each in (lake, two):
         each.create_pool("both", key="k")
-        each.create_pool("landed", key="k", settings={"ingest.source": f"{folder}/in", "ingest.batch_age": "0s"})
+        each.create_pool(
+            "landed", key="k", settings={"ingest.source": f"{folder}/in", "ingest.batch_age": "0s"}
+        )
     (folder / "new.ndjson").write_text('{"k": "new", "t": "2024-01-09"}\n')
     interval = "t >= '{{ data_interval_start | ds }}'"
     (folder / "update.sql").write_text(f"UPDATE days SET note = 'late' WHERE {interval}")
@@ -153,7 +155,7 @@ def test_an_empty_text_or_none_in_a_condition_removes_nothing(
     assert said.count("where=\"t > ''\": a template gave an empty text between quotes") >= 4
     assert runs["undefined"].state == "failed"
     assert held(place, "days") == DAYS
-    assert not [name for name in place.rglob("*erasures/*")]
+    assert not list(place.rglob("*erasures/*"))
 
 
 def test_a_list_that_became_a_text_names_no_file_and_no_pool(

@@ -66,7 +66,7 @@ with DAG("d"):
     CompactGroup(group_id="again")
 """
 UNREAD = """
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task_group
 from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeTransaction, LakeUpkeep
 from airflow_lake.operators.apply import LakeApplyOperator
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
@@ -107,6 +107,9 @@ with DAG("d", default_args={"branch": "dev", "spark": "s"}):
         "trigger's maintenance": lambda: TransactionTrigger(pools=["p"], maintenance="no"),
         "no XCom": lambda: CompactGroup(default_args={"do_xcom_push": False}),
         "upkeep without XCom": lambda: LakeUpkeep(default_args={"do_xcom_push": False}, group_id="u"),
+        "mapped transaction": lambda: task_group(group_id="m")(
+            lambda k: LakeTransaction(pools=["p"])
+        ).expand(k=[1]),
         "transaction without XCom": lambda: LakeTransaction(pools=["p"], default_args={"do_xcom_push": False}),
         "job without XCom": lambda: LakeConfig(spark="s", submit={"do_xcom_push": False}),
         "by hand": lambda: LakeDeleteOperator(task_id="t", pool_name="p", low="a", by_hand="{{ params.x }}"),
@@ -423,7 +426,13 @@ def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused
         "trigger's maintenance": "TransactionTrigger: maintenance must be true or false (got 'no')",
         "no XCom": NO_XCOM.format("CompactGroup"),
         "upkeep without XCom": NO_XCOM.format("CompactGroup"),
-        "transaction without XCom": NO_XCOM.format("LakeTransaction").replace("their work", "the transaction"),
+        "mapped transaction": (
+            "LakeTransaction: may not be in a mapped group: a run has one transaction of a group, so each mapped "
+            "index would abort that of the others. Map the tasks inside instead"
+        ),
+        "transaction without XCom": NO_XCOM.format("LakeTransaction").replace(
+            "their work", "the transaction"
+        ),
         "job without XCom": (
             "LakeConfig: submit may not have 'do_xcom_push': the report of the group reads what the job hands over"
         ),

@@ -7,6 +7,7 @@ import decimal
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from airflow_lake import given
 from lake_core.errors import InvalidInput
@@ -41,6 +42,12 @@ def test_a_parameter_that_is_not_given_stays_so_and_none_can_be_meant_as_a_text(
     assert (
         given.text_or_empty(None, "message", task="t") == given.text_or_empty("", "message", task="t") == ""
     )
+
+
+def test_an_escaped_text_of_a_template_is_a_text() -> None:
+    """Jinja's `escape` and `tojson` give Markup, which no record can store."""
+    texts = [given.text(Markup("a<b"), "where", task="t"), *given.texts(Markup("a<b"), "files", task="t")]
+    assert [(text, type(text)) for text in texts] == [("a<b", str)] * 2
 
 
 @pytest.mark.parametrize("value", [True, b"k", ["k"], {"k": 1}], ids=repr)

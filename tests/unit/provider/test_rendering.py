@@ -103,7 +103,13 @@ def test_an_empty_text_between_quotes_of_a_condition_is_refused(native: bool) ->
     task = Task()
     filled_in = [
         task.render_template(template, {"x": ""}, env)
-        for template in ("k > '{{ x }}'", "k > ''", "{{ x }}k > 'a'", "k > '{{ x or 'a' }}'", "k > '{{ x }}a'")
+        for template in (
+            "k > '{{ x }}'",
+            "k > ''",
+            "{{ x }}k > 'a'",
+            "k > '{{ x or 'a' }}'",
+            "k > '{{ x }}a'",
+        )
     ]
     with pytest.raises(InvalidInput, match="a template gave an empty text between quotes"):
         task.check_condition(filled_in[0])
