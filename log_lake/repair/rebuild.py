@@ -49,7 +49,7 @@ from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.history_left import has_history
 from log_lake.repair.rebuild_names import lost_names, names_left
 from log_lake.repair.rebuild_objects import read_candidates, with_key
-from log_lake.repair.rebuild_plan import Candidate, Selection, first_version, unordered
+from log_lake.repair.rebuild_plan import Candidate, Selection, contradicted, first_version, unordered
 from log_lake.repair.rebuild_references import references_of, select_by_records
 from log_lake.stores.guard import GuardedStore
 
@@ -76,7 +76,7 @@ class RebuildPlan:
     - `void`: outputs of a compaction that was never committed, because another one replaced the same objects.
     - `guessed`: objects that count as merged, as only their records tell.
     - `begins_list`: the list of pools is lost, and the rebuild begins a new one.
-    - `unordered`: loads that may be older or newer than merged records of the same keys; nothing
+    - `unordered`: loads that may be older or newer than merged records or other loads of the same keys; nothing
       tells which.
     - `inlined`: by id, the bytes of objects that are in the old journal.
     - `stored`: the stored names of fields, as far as the old journal tells.
@@ -178,6 +178,13 @@ def plan_rebuild(
     names = names_left(store, source_id)
     if line := lost_names(names, map(stored_schema, schemas.values())):
         notes.append(line)
+    disputed = () if config.kind == "append" else contradicted(selection.pieces)
+    if disputed:
+        notes.append(
+            f"{counted(len(disputed), 'object')} of loads seem older by their ids than others of the same "
+            f"keys, but the store got them later: {listed(list(disputed))}; their writers were slow, had a wrong "
+            "clock, or the objects were put back; at their keys an older version may count"
+        )
     return RebuildPlan(
         source_id,
         config,
@@ -191,7 +198,7 @@ def plan_rebuild(
         tuple(c for c in candidates if c.fault),
         selection.lost,
         tuple(notes),
-        doubtful,
+        tuple(sorted({*doubtful, *disputed})),
         begins_list,
         {c.object: c.data for c in candidates if c.data},
         names,

@@ -31,7 +31,13 @@ def read_candidates(
     listed = ((naming.data_id(info.name), info) for info in store.list(naming.data(pool_id)))
     ours = chain(
         (
-            Candidate(id, info.size, id_seconds(id), _appeared(store, info.name))
+            Candidate(
+                id,
+                info.size,
+                min(id_seconds(id), int(info.modified)),
+                _appeared(store, info.name),
+                info.modified,
+            )
             for id, info in listed
             if id and info.name == naming.data_object(pool_id, id)
         ),

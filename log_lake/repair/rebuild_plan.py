@@ -13,10 +13,15 @@ a crash.  The outputs of the other one are void.
 No object says when it was committed.  Records of compactions carry their sequence (`_seq`).  So the sequence of
 a load is placed between those sequences, by the time in the ids of the merged objects.  Loads of one second
 have the order in which the store got their files, if the store says it.
+
+If the clock of a writer was ahead, the store got the object before the time in its id; then the store's time
+counts.  If a load seems older than another one by its id, but newer on the store, nothing tells whether its
+writer was slow or had a wrong clock, or the object was put back from a backup (decision 492).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,10 +41,16 @@ VERSIONS_APART = 1_000_000
 program that still has the old journal open writes at a lower version, which counts as purged."""
 
 
+LATE = 5.0
+"""Seconds that writing an object may take, before the store's time of it counts as another than that of its id."""
+
+
 class Candidate(msgspec.Struct, frozen=True):
     """A data object, with what can be read of it.
 
-    `created` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
+    `created` is the second in its id, or that of `appeared` if this is earlier.  `appeared` is when the store got
+    the object, by the store's clock (0: unknown).  `order` is a finer time that orders objects of one second (0:
+    unknown).
     `sequences` are those that its records carry, if they do.  `fault` says why its records cannot be used, ""
     if they can.  If the footer cannot be read either, `transaction_id` is "".  `data`: the bytes of an inlined
     object, from the old journal.
@@ -49,6 +60,7 @@ class Candidate(msgspec.Struct, frozen=True):
     size: int
     created: float
     order: int = 0
+    appeared: float = 0.0
     fault: str = ""
     transaction_id: str = ""
     inputs: tuple[str, ...] = ()
@@ -362,6 +374,35 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
             if load.candidate.created <= until and load.key_range.overlaps(piece.key_range)
         }
     return tuple(sorted(doubtful))
+
+
+def contradicted(pieces: Iterable[Piece]) -> tuple[str, ...]:
+    """Returns the loads that count, and that are older than another load of the same keys by their ids, but newer
+    on the store.
+
+    If every object is younger on the store than by any id, all of them were copied there, and the store's times
+    tell nothing.
+    """
+    loads = [p for p in pieces if p.candidate.last_seq is None and p.candidate.appeared]
+    loads.sort(key=lambda p: p.candidate.created)
+    if not loads or min(p.candidate.appeared for p in loads) > loads[-1].candidate.created + LATE:
+        return ()
+    late = [p for p in loads if p.candidate.appeared > p.candidate.created + LATE]
+    return tuple(
+        sorted(
+            {
+                one.candidate.object
+                for one in late
+                for other in loads[
+                    bisect_right(loads, one.candidate.created, key=lambda p: p.candidate.created) :
+                ]
+                if one.candidate.appeared > other.candidate.appeared
+                and one.candidate.transaction_id != other.candidate.transaction_id
+                and one.candidate.sub_pool == other.candidate.sub_pool
+                and one.key_range.overlaps(other.key_range)
+            }
+        )
+    )
 
 
 def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pyarrow as pa
 import pytest
 
@@ -288,3 +290,93 @@ def test_a_plan_names_loads_that_it_cannot_order(vacuumed: bool) -> None:
             rebuild(lake, plan)
     rebuild(lake, plan, guess=vacuumed)
     assert lake.pool("p").at().to_table().num_rows == 7
+
+
+@dataclass
+class Writers:
+    """An upsert pool on a store with a right clock, and writers whose clocks are apart from it."""
+
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(clock=self.clock)
+        lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock))
+        self.pool = lake.create_pool("p", key="k", kind="upsert")
+
+    def load(self, text: str, *keys: int, apart: float = 0.0) -> str:
+        """Loads records through a writer whose clock is so many seconds ahead. Returns the id of the object."""
+        self.clock.now += 100
+        lake = Lake.open_on(self.store, ids=IdSource(clock=lambda: self.clock() + apart))
+        table = pa.table({"k": list(keys), "v": [text] * len(keys)})
+        lake.pool("p").branch().append(table)
+        return max(self.store.list(naming.data(self.pool.config.id)), key=lambda info: info.modified).name
+
+    def lose(self, *, copied: bool = False) -> Lake:
+        """Deletes the journal. Returns the lake, or a copy of it that a later backup made."""
+        for info in list(self.store.list(naming.pool_journal(self.pool.config.id))):
+            self.store.delete(info.name)
+        store = self.store
+        if copied:
+            self.clock.now += 10_000
+            store = MemoryStore(clock=self.clock)
+            for info in reversed(list(self.store.list(""))):
+                self.clock.now += 60
+                store.put(info.name, self.store.get(info.name) or b"")
+        return Lake.open_on(store, ids=IdSource(clock=self.clock))
+
+
+def values(lake: Lake) -> dict[int, str]:
+    return {one["k"]: one["v"] for one in lake.pool("p").at().to_table().to_pylist()}
+
+
+@pytest.mark.parametrize("ahead", [50.0, 3_600.0, 400 * 86_400.0])
+def test_a_load_of_a_clock_that_ran_ahead_is_as_old_as_the_store_says(ahead: float) -> None:
+    writers = Writers()
+    writers.load("first", 1, 2, 3)
+    writers.load("ahead", 2, 3, apart=ahead)
+    writers.load("last", 3)
+    right = {1: "first", 2: "ahead", 3: "last"}
+    assert values(Lake.open_on(writers.store)) == right
+    lake = writers.lose()
+    plan = plan_rebuild(lake, "p", Wanted())
+    assert not plan.unordered
+    rebuild(lake, plan)
+    assert values(lake) == right
+
+
+def test_a_load_of_a_clock_that_was_behind_is_refused_if_another_load_has_its_keys() -> None:
+    writers = Writers()
+    writers.load("first", 1, 2)
+    behind = naming.data_id(writers.load("behind", 2, 3, apart=-3_600.0))
+    writers.load("beside", 7, apart=-3_600.0)
+    lake = writers.lose()
+    plan = plan_rebuild(lake, "p", Wanted())
+    assert plan.unordered == (behind,)
+    assert any("the store got them later" in note for note in plan.notes)
+    with pytest.raises(InvalidInput, match=f"1 object cannot be ordered.*{behind}.*--guess"):
+        rebuild(lake, plan)
+    rebuild(lake, plan, guess=True)
+    assert values(lake) == {1: "first", 2: "first", 3: "behind", 7: "beside"}
+
+
+def test_objects_that_were_copied_are_ordered_by_their_ids() -> None:
+    writers = Writers()
+    for number, text in enumerate(("first", "second", "third")):
+        writers.load(text, *range(number, 3))
+    lake = writers.lose(copied=True)
+    plan = plan_rebuild(lake, "p", Wanted())
+    assert not plan.unordered
+    rebuild(lake, plan)
+    assert values(lake) == {0: "first", 1: "second", 2: "third"}
+
+
+def test_an_object_that_was_put_back_makes_a_doubt() -> None:
+    writers = Writers()
+    name = writers.load("first", 1, 2)
+    writers.load("second", 2, 3)
+    data = writers.store.get(name) or b""
+    writers.clock.now += 1_000
+    writers.store.put(name, data)
+    writers.load("third", 3)
+    plan = plan_rebuild(writers.lose(), "p", Wanted())
+    assert plan.unordered == (naming.data_id(name),)
