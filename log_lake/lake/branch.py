@@ -31,6 +31,7 @@ from log_lake.lake.merges import MergeResult
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
 from log_lake.lake.reverts import RevertResult
+from log_lake.lake.token_kinds import Kind, Kinds
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
@@ -270,13 +271,14 @@ class Branch(Line):
         message: str = "",
         options: Mapping[str, str] | None = None,
         bulk: bool = False,
+        kinds: Kinds = (Kind.LOAD,),
     ) -> PendingLoad | LoadResult:
         """Begins a load whose objects other processes build, or returns the first result under the token.
 
-        `bulk`: as in `load`.
+        `bulk`: as in `load`.  `kinds`: the work for which the token may stand.
         """
         write = WriteArguments(token=self.token_of(token), message=message, options=options or {}, bulk=bulk)
-        return loads.begin_load(self, write)
+        return loads.begin_load(self, write, kinds=kinds)
 
     def readings(
         self,

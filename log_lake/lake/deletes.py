@@ -6,6 +6,7 @@ from __future__ import annotations
 from lake_core.errors import LakeError
 from lake_core.history import Draft, PoolState
 from lake_core.history.covered import giving_up
+from lake_core.history.state import Remembered
 from lake_core.journal import LoadedState
 from lake_core.keys import KeyRange
 from log_lake.lake.branches import planned
@@ -13,6 +14,7 @@ from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.delete_spec import check_delete, may_delete
 from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
+from log_lake.lake.token_kinds import Kind, check_kind
 from log_lake.lake.write import WriteArguments
 from log_lake.texts.keytext import check_classes
 
@@ -34,7 +36,7 @@ def _delete(
 ) -> DeleteResult:
     revision, token, key_range = branch.revision(believed=believed), write.token, write.key_range
     if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
-        return repeated_delete(first, token=token)
+        return _repeated(branch, first, token=token)
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
     spec = check_delete(revision, key_range=span, where=write.where, narrow=True)
@@ -62,7 +64,7 @@ def _delete(
     )
     committed = branch.commit_draft(draft, does="deletes")
     if committed.repeated:
-        return repeated_delete(committed.repeated, token=token)
+        return _repeated(branch, committed.repeated, token=token)
     if committed.version != revision.version + 1:  # others may have added some that it removed, too
         removed = None
     return DeleteResult(
@@ -82,3 +84,9 @@ def _covers(branch: Line, tombstone_id: str) -> int:
         return len(revision.may_hide(tombstone)) if tombstone is not None else 0
     except LakeError:  # the delete is committed: an error while counting must not become its result
         return 0
+
+
+def _repeated(branch: Line, first: Remembered, *, token: str) -> DeleteResult:
+    done = repeated_delete(first, token=token)
+    check_kind(branch.history, first, (Kind.DELETE,), token=token)
+    return done

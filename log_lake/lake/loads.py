@@ -39,6 +39,7 @@ from log_lake.lake.field_changes import field_changes
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
+from log_lake.lake.token_kinds import Kind, Kinds, check_kind
 from log_lake.lake.write import WriteArguments
 from log_lake.leases import HeldLease
 from log_lake.loading.block import QUARANTINE, Block
@@ -65,10 +66,15 @@ B = TypeVar("B", bound=ObjectBuilder)
 
 
 def begin_load(
-    branch: Line, write: WriteArguments, *, believed: LoadedState[PoolState] | None = None
+    branch: Line,
+    write: WriteArguments,
+    *,
+    kinds: Kinds = (Kind.LOAD,),
+    believed: LoadedState[PoolState] | None = None,
 ) -> PendingLoad | LoadResult:
     """Begins a load at the newest version, or returns the first result under the token.
 
+    `kinds`: the work for which the token may stand.  Raises InvalidInput if it stands for other work.
     `believed`: a state that is probably the newest; the load is committed only if it was (`Line.believing`).
     """
     branch.check_writable()
@@ -76,6 +82,7 @@ def begin_load(
         branch.check_not_derived()
     loaded = believed or branch.history.load_open()
     if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
+        check_kind(branch.history, first, kinds, token=write.token)
         return repeated_load(first)
     context, config, names = branch.context, branch.config, names_at(loaded.state)
     if names and branch.settings["format"] != PARQUET:
@@ -89,6 +96,7 @@ def begin_load(
         read_version=loaded.version,
         memory=branch.settings["load.memory"],
         token=write.token,
+        kinds=kinds,
         message=write.message,
         max_rejected=write.settings(config)["bad_records.max"],
         first=first_above(loaded.state.removed.floor, now=context.now()),
@@ -363,6 +371,7 @@ def commit_load(
     with timed(branch.store, "load.commit"):
         committed = branch.commit_draft(draft, does=does)
     if committed.repeated:
+        check_kind(branch.history, committed.repeated, pending.kinds, token=pending.token)
         return repeated_load(committed.repeated)
     if committed.version != seen + 1:  # others may have added some that it replaced, too
         removed = None

@@ -20,6 +20,7 @@ from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.field_changes import UNCHANGED, FieldChanges
+from log_lake.lake.token_kinds import Kind, Kinds
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.loading.options import Limit
 from log_lake.objects.metadata import Origin
@@ -66,7 +67,7 @@ class PendingLoad:
     objects that may be stored in the journal; 0: none.  `sums`: the objects get content sums.  `points` are the
     pool's split points, as encoded keys. Runs that were sorted on disk are cut at them; with `bulk`, all runs
     are.  `believes`: the load began on a state in memory, and fits only if that was the newest.  `names`: under
-    which names the objects store the fields.
+    which names the objects store the fields.  `kinds`: the work for which the token may stand.
     """
 
     origin: Origin
@@ -85,6 +86,7 @@ class PendingLoad:
     bulk: bool = False
     believes: bool = False
     names: FieldNames = SAME
+    kinds: Kinds = (Kind.LOAD,)
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """Returns the contract for the records; None if loads may change the pool's fields, or if there are no

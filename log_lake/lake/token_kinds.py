@@ -1,0 +1,61 @@
+"""Refuses a token that stands for another kind of work than the one that uses it again.
+
+A token makes repeated work count once.  If a replace used the token of a load, it would count as done, although
+nothing was replaced.  The state remembers only totals of a token's transaction, so its entry tells the kind
+(decision 493).  If the entry is purged, the totals decide, as far as they tell (`results`).
+
+Called by loads, replaces and deletes.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from lake_core.errors import InvalidInput
+from lake_core.history import History
+from lake_core.history.state import Remembered
+from lake_core.records import AddObject, AddTombstone
+from lake_core.records.transactions import Transaction
+
+
+class Kind(Enum):
+    """The kind of a transaction that brings or deletes records; its value names it in errors.
+
+    A CHANGE is an UPDATE or a MERGE of an append pool.  In an upsert pool these are loads.
+    """
+
+    LOAD = "a load"
+    REPLACE = "a replace"
+    DELETE = "a delete"
+    CHANGE = "an UPDATE or a MERGE"
+
+
+def kind_of(transaction: Transaction) -> Kind:
+    """Returns the kind of a transaction that a token committed."""
+    tombstones = [a for a in transaction.actions if isinstance(a, AddTombstone) and not a.self_only]
+    if not tombstones:
+        return Kind.LOAD
+    if any(one.replaces for one in tombstones):
+        return Kind.REPLACE
+    return Kind.CHANGE if any(isinstance(a, AddObject) for a in transaction.actions) else Kind.DELETE
+
+
+Kinds = tuple[Kind, ...]
+"""The kinds of work for which a token may stand, the usual one first; none: any kind."""
+
+
+def check_kind(history: History, first: Remembered, kinds: Kinds, *, token: str) -> None:
+    """Raises InvalidInput if the token's first transaction was work of another kind.  Sends at most one request.
+
+    Raises Corrupt, Unavailable.
+    """
+    if not kinds:
+        return
+    entry = history.journal.read(first.version)
+    transactions = () if entry is None else entry.transactions
+    for transaction in transactions:
+        if transaction.id == first.transaction_id and (was := kind_of(transaction)) not in kinds:
+            raise InvalidInput(
+                f"token {token!r} stands for version {first.version}, which was {was.value} and not "
+                f"{kinds[0].value}, so nothing was written; use another token"
+            )
