@@ -152,6 +152,13 @@ class Revision(PoolPart):
         return unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
 
     @property
+    def schema_ever(self) -> pa.Schema:
+        """The united schema, with stored names, of all records that the branch has or had: no compaction takes a
+        field out of it."""
+        ever = self.snapshot.schemas_ever(self.sub_pool)
+        return unite_schemas([self.stored_schema, *map(self.state.schema, ever)])
+
+    @property
     def tombstones(self) -> list[Tombstone]:
         """The tombstones of the journal that are not retired, oldest first."""
         live = (t for t in self.held.tombstones.values() if t.sub_pool == self.sub_pool)
@@ -163,7 +170,7 @@ class Revision(PoolPart):
         sub-pools."""
         settings = self.settings
         is_filtered = has_filters(settings) and not self.sub_pool
-        return filters_of(settings, self.stored_schema, self.names, now=self.now) if is_filtered else ()
+        return filters_of(settings, self.schema_ever, self.names, now=self.now) if is_filtered else ()
 
     @property
     def lasting_filters(self) -> tuple[Tombstone, ...]:

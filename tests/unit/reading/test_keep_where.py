@@ -69,6 +69,16 @@ def test_while_no_record_has_the_field_nothing_is_hidden(lake: Lake) -> None:
     assert seen(pool) == [2]
 
 
+def test_a_compaction_that_drops_the_last_record_with_the_field_shows_no_other(lake: Lake) -> None:
+    pool = pool_in(lake, key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    pool.branch().append(pa.table({"k": [2], "n": [5]}))
+    assert seen(pool) == []
+    compact(pool.branch(), [reference for reference in pool.at().references if reference.seq == 2 << 16])
+    assert pool.at().schema.names == ["k"]
+    assert (seen(pool), pool.at().records) == ([], 1)
+
+
 def test_the_newest_record_of_a_key_decides(lake: Lake) -> None:
     pool = pool_in(lake, "upsert", key="k")
     pool.branch().append(pa.table({"k": [1, 2], "n": [20, 30]}))
