@@ -53,5 +53,5 @@ ROOMS = (
 SETTINGS = {name: setting for room in ROOMS for name, setting in room.SETTINGS.items()}
 """Every setting by name."""
 
-TOGETHER = (retention.FITS, loading.CSV_FITS, loading.ROLL_UP_FITS, kafka.NULLS_FIT)
+TOGETHER = (retention.FITS, reading.FITS, loading.CSV_FITS, loading.ROLL_UP_FITS, kafka.NULLS_FIT)
 """Checks of settings that may exclude each other, in this order."""

@@ -14,10 +14,11 @@ and by plans of reads.
 
 from lake_core.conditions.fields import top_level
 from lake_core.conditions.prune import may_hold, must_hold
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
 
 __all__ = [
     "And",
+    "Called",
     "Compare",
     "Condition",
     "In",

@@ -11,22 +11,24 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lake_core.records.conditions import DEEPEST, Compare, Condition, In, IsNull, Path, members
+from lake_core.records.conditions import DEEPEST, Called, Compare, Condition, In, IsNull, Path, members
 from lake_core.values.types import is_json
-
-
-def leaves(condition: Condition) -> Iterator[Compare | In | IsNull]:
-    """Yields the comparisons of a condition, from left to right."""
-    if isinstance(condition, Compare | In | IsNull):
-        yield condition
-    for member in members(condition):
-        yield from leaves(member)
 
 
 def top_level(condition: Condition) -> tuple[str, ...]:
     """Returns the fields of the pool that a condition reads, each once.  The condition must be checked
     already."""
-    return tuple(dict.fromkeys(leaf.field[0] for leaf in leaves(condition)))
+    return tuple(dict.fromkeys(_fields(condition)))
+
+
+def _fields(condition: Condition) -> Iterator[str]:
+    """Yields the fields of a condition's comparisons, from left to right."""
+    if isinstance(condition, Compare | In | IsNull):
+        yield condition.field[0]
+    if isinstance(condition, Called):
+        yield from condition.fields
+    for member in members(condition):
+        yield from _fields(member)
 
 
 def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:

@@ -87,6 +87,18 @@ class NotTrue(msgspec.Struct, frozen=True, tag="not_true"):
         _check_depth((self.of,))
 
 
+class Called(msgspec.Struct, frozen=True, tag="called"):
+    """True if a function of an installed package keeps a record with these values of the fields; none is stored.
+
+    The function gets each field in the type that the pool declares (`types`, as users write them).
+    """
+
+    function: str
+    version: int
+    fields: tuple[str, ...]
+    types: tuple[str, ...]
+
+
 class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
     """Compares the field with an encoded value; null if one of them is null.
 
@@ -135,7 +147,7 @@ class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
         _check_path(self.field)
 
 
-Condition = And | Or | Not | NotTrue | Compare | In | IsNull
+Condition = And | Or | Not | NotTrue | Called | Compare | In | IsNull
 
 
 def members(condition: Condition) -> tuple[Condition, ...]:

@@ -119,9 +119,9 @@ def check_source(source: PoolConfig) -> None:
             f"pool {source.name!r} has age_off, which hides records without a transaction; use expire.age in place "
             "of it"
         )
-    if settings["keep.where"]:
+    if names := [name for name in ("keep.where", "keep.by") if settings[name]]:
         raise InvalidInput(
-            f"pool {source.name!r} has keep.where, which hides records without a transaction; write the condition "
+            f"pool {source.name!r} has {names[0]}, which hides records without a transaction; write the condition "
             "into the query (WHERE) in place of it"
         )
 

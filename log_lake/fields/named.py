@@ -45,6 +45,8 @@ def _named(config: PoolConfig) -> Iterator[tuple[str, str]]:
         yield "expire.by", by
     if kept := settings["keep.where"]:
         yield from (("keep.where", ".".join(leaf.field)) for leaf in leaves(kept))
+    if call := settings["keep.by"]:
+        yield from (("keep.by", name) for name in call.fields)
     if roll_up := settings["roll_up"]:
         yield "roll_up", roll_up[0]
 

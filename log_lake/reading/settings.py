@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lake_core.errors import InvalidInput
 from log_lake.settings.setting_types import DURATION_PATTERN, SettingType, duration, if_given, pattern
-from log_lake.settings.settings import Setting, Settings
+from log_lake.settings.settings import Setting, Settings, Together
 
 if TYPE_CHECKING:  # loads Arrow, which `lake --help` does not need
     from lake_core.keys import PoolKey
@@ -32,6 +34,24 @@ def _condition(text: str) -> Condition:
         raise ValueError(str(error)) from error
 
 
+@dataclass(frozen=True)
+class OwnCall:
+    """A function of an installed package, its version, and the fields that it gets (`where.own`)."""
+
+    function: str
+    version: int
+    fields: tuple[str, ...]
+
+
+def _own_call(text: str) -> OwnCall:
+    """Returns the call that a text says.  Raises ValueError."""
+    match = re.fullmatch(r"([A-Za-z][A-Za-z0-9_.-]*)@([0-9]{1,9})\(([^()]+)\)", text.strip())
+    names = tuple(name.strip() for name in match[3].split(",")) if match else ()
+    if match is None or not all(names) or len(set(names)) < len(names):
+        raise ValueError("use NAME@VERSION(FIELD,...), such as clean@3(level,code)")
+    return OwnCall(match[1], int(match[2]), names)
+
+
 def _hides_more(before: Settings, after: Settings) -> bool:
     """Whether the changed `age_off` uses another field than before, or hides younger records."""
     old, new = before["age_off"], after["age_off"]
@@ -41,6 +61,11 @@ def _hides_more(before: Settings, after: Settings) -> bool:
 def _keeps_others(before: Settings, after: Settings) -> bool:
     """Whether `keep.where` may hide records that it showed before."""
     return after["keep.where"] not in (None, before["keep.where"])
+
+
+def _keeps_by_others(before: Settings, after: Settings) -> bool:
+    """Whether `keep.by` may hide records that it showed before."""
+    return after["keep.by"] not in (None, before["keep.by"])
 
 
 def _check(settings: Settings, kind: str, key: PoolKey) -> None:
@@ -65,10 +90,49 @@ def _check_condition(settings: Settings, kind: str, key: PoolKey) -> None:
         )
 
 
+def _check_own(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if the function is not installed, or gets fields that an aggregate pool combines."""
+    from log_lake.where.own import find_filter
+
+    call: OwnCall = settings["keep.by"]
+    find_filter(call.function, call.version)
+    names = [name for name in call.fields if name not in key.names]
+    if kind == "aggregate" and names:
+        raise InvalidInput(
+            f"setting keep.by={settings.text('keep.by')}: {names[0]!r} is combined from many records; in an "
+            f"aggregate pool the function may get fields of the key only ({key})"
+        )
+
+
+def _check_declared(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if a field that the function gets has no declared type, or is JSON."""
+    call: OwnCall | None = settings["keep.by"]
+    if call is None:
+        return
+    from lake_core.values.types import is_json
+
+    declared = settings.declared
+    for name in call.fields:
+        if name not in declared or is_json(declared[name]):
+            raise InvalidInput(
+                f"setting keep.by={settings.text('keep.by')}: the function gets {name!r} in its declared type; "
+                f"declare one that is not json: type.{name}=TYPE"
+            )
+
+
+FITS = Together(frozenset({"keep.by"}), _check_declared)
+
 AGE_OFF = SettingType(
     _age_off, "`FIELD:DURATION`, such as `ts:30d`", pattern(f"(?:.|\n)+:{DURATION_PATTERN}")
 )
 CONDITION = if_given(SettingType(_condition, "a condition, such as `level != 'debug'`"))
+OWN_CALL = if_given(
+    SettingType(
+        _own_call,
+        "`NAME@VERSION(FIELD,...)`, such as `clean@3(level,code)`",
+        pattern(r"\s*[A-Za-z][A-Za-z0-9_.-]*@[0-9]{1,9}\([^()]+\)\s*"),
+    )
+)
 
 SETTINGS = {
     "age_off": Setting(
@@ -80,5 +144,12 @@ SETTINGS = {
         "condition: hide and later remove records for which it is not true",
         _keeps_others,
         _check_condition,
+    ),
+    "keep.by": Setting(
+        OWN_CALL,
+        "",
+        "hide and later remove records that this function of an installed package does not keep",
+        _keeps_by_others,
+        _check_own,
     ),
 }

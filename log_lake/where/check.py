@@ -36,7 +36,7 @@ import pyarrow as pa
 from lake_core.conditions.fields import find_field, resolve
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
 from lake_core.values.types import is_json, show_type
 from log_lake.texts.classes import of_class, readings
 from log_lake.texts.value import NotReadable
@@ -78,6 +78,8 @@ def fitted(condition: Condition, schema: pa.Schema) -> Condition | None:
         case Not(of) | NotTrue(of):
             inner = fitted(of, schema)
             return None if inner is None else type(condition)(inner)
+        case Called(fields=names):
+            return condition if set(names) <= set(schema.names) else None
         case _:
             path = resolve(schema, condition.field)
             return None if path is None else _with_readings(condition, path)
@@ -112,6 +114,8 @@ class _Check:
                 return Not(self.typed(of))
             case NotTrue(of):
                 return NotTrue(self.typed(of))
+            case Called():
+                return condition
             case _:
                 return self._comparison(condition, next(self.leaves))
 

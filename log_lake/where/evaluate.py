@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from lake_core.conditions.classwise import CACHED, NULL_VALUE, among
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
 from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.texts.floor import floor
 from log_lake.where.mixed import in_json
+from log_lake.where.own import called
 
 Records: TypeAlias = pa.Table | pa.RecordBatch
 Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -62,6 +63,8 @@ def truth(condition: Condition, records: Records) -> Column:
             return reduce(pc.or_kleene, (truth(member, records) for member in of))
         case Not(of):
             return pc.invert(truth(of, records))
+        case Called():
+            return called(condition, records)
         case NotTrue(of):
             return pc.invert(pc.fill_null(truth(of, records), False))
         case _:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import Value, decode_value, key_class
@@ -47,6 +47,8 @@ def predicate_of(condition: Condition, schema: pa.Schema) -> Predicate:
             return Inverted(predicate_of(of, schema))
         case NotTrue(of):
             return predicates.NotTrue(predicate_of(of, schema))
+        case Called():
+            raise NotNative("a function of the user's own decides")
         case Compare() | In() | IsNull():
             return _leaf(condition, schema)
 

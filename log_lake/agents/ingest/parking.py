@@ -33,7 +33,7 @@ LONGEST_REASON = 4_000
 
 NOT_FOR_READING = (
     *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
-    *("age_off", "description", "ingest.batch_", "ingest.source", "keep.where", "load.memory"),
+    *("age_off", "description", "ingest.batch_", "ingest.source", "keep.", "load.memory"),
 )
 """Prefixes of settings that do not affect how a file is read.  A change of any other setting makes the agent try
 parked files again."""

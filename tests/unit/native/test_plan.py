@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lake_core.keys import KeyRange
@@ -20,6 +21,7 @@ from log_lake.reading.age_off import newer_than_all
 from log_lake.reading.plan import ScanPlan
 from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
+from log_lake.where.own import OwnFilter, register
 from spark_apps.native.plan import LIMITS, NativeLimits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
 from spark_apps.native.read import key_ranges
@@ -143,6 +145,14 @@ def test_records_whose_sequences_a_merge_of_branches_lifted_come_by_the_data_sou
     assert ways(native) == [
         ("data source", 1, "a merge of branches gave its records other sequences than they store")
     ]
+
+
+def test_a_filter_is_a_condition_and_a_function_of_the_users_own_is_left_to_the_data_source() -> None:
+    pool = a_pool(numbers(0, 5, v=1), settings={"keep.where": "k > 2"})
+    assert [way for way, *_ in ways(decided(pool.at()))] == ["parquet"]
+    register("native_k", OwnFilter(1, lambda records: pc.greater(records["k"], 2)))
+    pool = a_pool(numbers(0, 5, v=1), settings={"keep.by": "native_k@1(k)", "type.k": "bigint"})
+    assert ways(decided(pool.at())) == [("data source", 1, "a function of the user's own decides")]
 
 
 def test_only_records_older_than_a_delete_are_hidden_by_it() -> None:
