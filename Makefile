@@ -103,7 +103,7 @@ bench: env
 
 fuzz: env
 	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest -q -s \
-		tests/unit/rights/test_mutations.py tests/unit/publish/test_damaged_tables.py
+		tests/unit/rights/test_mutations.py tests/unit/publish/test_damaged_tables.py tests/properties/test_indexes.py
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

@@ -219,12 +219,17 @@ def explain_scan(view: View, plan: ScanPlan, *, jobs: int, as_json: bool) -> Non
     left = plan.left_out
     if plan.where is None or not (left.by_statistics or left.answers):
         return
+    groups = sum(map(len, plan.groups.values()))
     silent = {answer: count for answer, count in (left.answers or {}).items() if answer.is_silent}
     if as_json:
         told = {answer.name.lower(): count for answer, count in silent.items()}
-        print_json({"left_out": {"statistics": left.by_statistics, "index": left.by_index}, "not_used": told})
+        by = {"statistics": left.by_statistics, "index": left.by_index}
+        only = {"row_groups": groups, "objects": len(plan.groups)}
+        print_json({"left_out": by, "not_used": told, **({"only": only} if groups else {})})
         return
     say(f"left out: {left.by_statistics:,} objects by statistics, {left.by_index:,} by indexes")
+    if plan.groups:
+        say(f"read: only {counted(groups, 'row group')} of {counted(len(plan.groups), 'object')}, by indexes")
     for answer, count in sorted(silent.items(), key=lambda one: one[0].name):
         say(f"{counted(count, 'object')} read, as {answer.value}: lake index make {view.config.name}")
 

@@ -6,6 +6,8 @@ import re
 from argparse import Namespace
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.keys.encoding import Value
+from lake_core.naming import MAIN
 from lake_core.phrases import counted, did_you_mean, human_size
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
@@ -14,8 +16,16 @@ from log_lake.indexes.rule import INDEX_PREFIX, IndexRule
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.indexing import make_indexes, rule_states
+from log_lake.texts.value import show
 
-_ARGUMENTS = {"create": "POOL FIELD", "drop": "POOL NAME", "ls": "[POOL]", "show": "POOL", "make": "POOL"}
+_ARGUMENTS = {
+    "create": "POOL FIELD",
+    "drop": "POOL NAME",
+    "ls": "[POOL]",
+    "show": "POOL",
+    "make": "POOL",
+    "summary": "POOL FIELD",
+}
 """What each action takes."""
 
 
@@ -27,7 +37,16 @@ def index(args: Namespace) -> None:
         raise InvalidInput(f"index {args.action}: it takes {form}; got {counted(len(args.names), 'name')}")
     if args.name is not None and args.action != "create":
         raise InvalidInput("index: --name belongs to create")
-    {"create": _create, "drop": _drop, "ls": _ls, "show": _show, "make": _make}[args.action](args)
+    if args.at != MAIN and args.action != "summary":
+        raise InvalidInput("index: --at belongs to summary")
+    {
+        "create": _create,
+        "drop": _drop,
+        "ls": _ls,
+        "show": _show,
+        "make": _make,
+        "summary": _summary,
+    }[args.action](args)
 
 
 def _create(args: Namespace) -> None:
@@ -100,6 +119,36 @@ def _make(args: Namespace) -> None:
         say(f"{name}: made the indexes of {counted(made.objects, 'object')}, {human_size(made.size)}")
     if made.faults:
         raise Corrupt(f"{name}: {'; '.join(made.faults)}; lake fsck {name} says what else is damaged")
+
+
+def _summary(args: Namespace) -> None:
+    pool, field = args.names
+    figures = open_lake(args).pool(pool).at(args.at).field_summary(field)
+    quantiles = {f"q{share:g}": _shown(value) for share, value in figures.quantiles.items()}
+    row = {
+        "field": field,
+        "version": figures.version,
+        "records": figures.records,
+        "nulls": figures.nulls,
+        "low": _shown(figures.low),
+        "high": _shown(figures.high),
+        "distinct": figures.distinct,
+        "distinct_error": round(figures.distinct_error, 4),
+        **quantiles,
+        "rank_error": round(figures.rank_error, 5),
+    }
+    if args.json:
+        print_json({**row, "sketches": figures.sketches, "read": dict(figures.read)})
+        return
+    print_rows([{"figure": name, "value": value} for name, value in row.items()], as_json=False, empty="")
+    objects = figures.sketches + len(figures.read)
+    say(f"{counted(objects, 'object')}: {figures.sketches:,} by their sketches, {len(figures.read):,} read")
+    for why, count in sorted(figures.reasons.items()):
+        say(f"{counted(count, 'object')} read, as {why}")
+
+
+def _shown(value: Value) -> str | None:
+    return None if value is None else show(value)
 
 
 def _pool(lake: Lake, name: str) -> Pool:

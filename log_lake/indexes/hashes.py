@@ -50,15 +50,19 @@ def indexed_field(schema: pa.Schema, written: str) -> tuple[Path, pa.Field] | No
 def numbers_of(table: pa.Table, path: Path, field: pa.Field) -> Numbers:
     """Returns the numbers of the values at a path.  A number may be there more than once; nulls have none."""
     parts: list[ValueHashes] = []
-    column = table.column(path[0])
-    for chunk in column.chunks:
-        array = pc.struct_field(chunk, list(path[1:])) if len(path) > 1 else chunk
-        array = array.drop_null()
+    for chunk in values_at(table, path).chunks:
+        array = chunk.drop_null()
         if len(array):
             parts.append(value_hashes(array, field))
     if not parts:
         return np.zeros(0, np.uint64)
     return mixed(np.concatenate(parts))
+
+
+def values_at(table: pa.Table, path: Path) -> pa.ChunkedArray:
+    """Returns the values at a path, one for each record."""
+    column = table.column(path[0])
+    return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
 @lru_cache(maxsize=CACHED)

@@ -1,6 +1,6 @@
-"""Asks index objects on the store whether a data object may have one of some values.
+"""Asks index objects on the store whether a data object may have one of some values, and where; reads sketches.
 
-An answer of NO is certain: the header and the page that were read have right checksums, and are of this rule and
+An answer of NO is certain: all that was read has right checksums, and is of this rule and
 data object.  Whatever else happens, the answer is that the data object must be read, and why.
 """
 
@@ -18,9 +18,20 @@ from lake_core.errors import Corrupt, LakeError
 from lake_core.naming import LAKE_FILE
 from lake_core.store import Store
 from log_lake.indexes.bloom import block_of, may_have
-from log_lake.indexes.layout import HEADER, PAGE, IndexHeader, block_in, check_whole, page_of, read_header
+from log_lake.indexes.layout import (
+    HEADER,
+    PAGE,
+    IndexHeader,
+    block_in,
+    body_in,
+    check_whole,
+    page_of,
+    read_header,
+)
 from log_lake.indexes.names import ListedIndex, index_name
-from log_lake.indexes.rule import IndexRule
+from log_lake.indexes.row_groups import groups_with
+from log_lake.indexes.rule import BLOOM, IndexRule
+from log_lake.indexes.sketch import Sketch, decoded_sketch
 
 AT_ONCE = 16
 """Requests to a server at a time: each waits for an answer of a few kilobytes."""
@@ -53,12 +64,37 @@ class IndexQuestion:
     numbers: tuple[int, ...]
 
 
-def ask(store: Store, pool_id: str, question: IndexQuestion) -> IndexAnswer:
+@dataclass(frozen=True)
+class Answered:
+    """What an index says of values.  `groups`: only these row groups may have one; None: any may."""
+
+    answer: IndexAnswer
+    groups: frozenset[int] | None = None
+
+
+def ask(store: Store, pool_id: str, question: IndexQuestion) -> Answered:
     """The answer of the index object.  Never raises an error of the lake."""
-    name = index_name(pool_id, question.object_id, question.rule.digest)
+    look = _ask_filter if question.rule.kind == BLOOM else _ask_groups
+    found = _opened(store, pool_id, question.object_id, question.rule, lambda file: look(file, question))
+    return Answered(found) if isinstance(found, IndexAnswer) else found
+
+
+def read_sketch(store: Store, pool_id: str, object_id: str, rule: IndexRule) -> Sketch | IndexAnswer:
+    """The sketch of a data object, or why there is none.  Never raises an error of the lake."""
+
+    def read(file: pa.NativeFile) -> Sketch:
+        return decoded_sketch(body_in(file.read(), rule.digest, object_id)[1])
+
+    return _opened(store, pool_id, object_id, rule, read)
+
+
+def _opened(
+    store: Store, pool_id: str, object_id: str, rule: IndexRule, read: Callable[[pa.NativeFile], R]
+) -> R | IndexAnswer:
+    """What `read` returns for the open index object, or why it cannot be read."""
     try:
-        with store.open_input(name) as file:
-            return _ask(file, question)
+        with store.open_input(index_name(pool_id, object_id, rule.digest)) as file:
+            return read(file)
     except FileNotFoundError:
         return IndexAnswer.MISSING
     except Corrupt:
@@ -67,7 +103,13 @@ def ask(store: Store, pool_id: str, question: IndexQuestion) -> IndexAnswer:
         return IndexAnswer.UNREADABLE
 
 
-def _ask(file: pa.NativeFile, question: IndexQuestion) -> IndexAnswer:
+def _ask_groups(file: pa.NativeFile, question: IndexQuestion) -> Answered:
+    header, body = body_in(file.read(), question.rule.digest, question.object_id)
+    groups = groups_with(body, header.values, question.numbers)
+    return Answered(IndexAnswer.MAY if groups is None or groups else IndexAnswer.NO, groups)
+
+
+def _ask_filter(file: pa.NativeFile, question: IndexQuestion) -> IndexAnswer:
     begin = file.read(PAGE)  # with the header of a small index comes all of it
     header = read_header(begin[:HEADER], question.rule.digest, question.object_id)
     pages: dict[int, bytes] = {}

@@ -1,6 +1,6 @@
 """An index rule: which index every data object of a pool gets for one field.
 
-A rule is a setting of the pool, `index.NAME=bloom(FIELD)`.  The kind and the field make the rule's digest, which
+A rule is a setting of the pool, `index.NAME=KIND(FIELD)`.  The kind and the field make the rule's digest, which
 is part of the name of each index object.  So a changed rule never reads an index of the rule before.
 """
 
@@ -16,10 +16,13 @@ from lake_core.phrases import choices
 INDEX_PREFIX = "index."
 """Settings with this prefix are index rules."""
 
-BLOOM = "bloom"
-KINDS = (BLOOM,)
+BLOOM, VALUES, SKETCH = KINDS = ("bloom", "values", "sketch")
+"""Which values an object certainly lacks; in which row groups each value is; distinct values and quantiles."""
 
-FORM = r"(bloom)\((.+)\)"
+LOOKED_UP = (BLOOM, VALUES)
+"""The kinds that are asked for values of a condition."""
+
+FORM = rf"({'|'.join(KINDS)})\((.+)\)"
 """What the text of a rule matches."""
 
 _NAME = r"[A-Za-z0-9_-]{1,64}"

@@ -30,6 +30,7 @@ from log_lake.content.content import ContentSum, content_of
 from log_lake.measuring import measured, timed
 from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
+from log_lake.reading.field_summary import SHARES, FieldFigures, figures_of, top_level_of
 from log_lake.reading.indexed import with_indexes
 from log_lake.reading.parts import parts_of_plan, side_by_side
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
@@ -291,6 +292,16 @@ class View(Revision):
         Raises Corrupt, Unavailable; with `read` also ObjectVacuumed, ObjectMissing.
         """
         return summarize(self, self.plan(), read=self.run if read else None)
+
+    def field_summary(self, field: str, *, shares: Sequence[float] = SHARES) -> FieldFigures:
+        """Returns the figures of one field, written as in a condition: records, nulls, bounds, distinct values, and
+        the quantiles of these shares, from 0 to 1.
+
+        Objects whose sketch counts are not opened; others are read (`reading.field_summary`).  Raises InvalidInput
+        for a field that the view lacks, or whose type has no index; and what `scan` raises.
+        """
+        plan = self.plan(columns=[top_level_of(self, field)])
+        return figures_of(self, plan, field, self.store, read=self.run, shares=shares)
 
     def content(self, *, jobs: int = 1) -> ContentSum:
         """Returns the number of records and their content sum; both are equal for views that hold the same

@@ -348,7 +348,7 @@ class ObjectWriter:
         if self.sums:
             self._sums.add(table)
         if self._indexing is not None:
-            self._indexing.add(users)
+            self._indexing.add(users, groups)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:

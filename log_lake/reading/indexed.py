@@ -1,15 +1,16 @@
-"""Leaves out the objects whose indexes say that no record fulfils the condition of a scan.
+"""Leaves out the objects, and the row groups, whose indexes say that no record fulfils the condition of a scan.
 
 It follows the choice by key range and statistics (`plan`), and obeys the same rule: in append pools such an object
 is not read; in others only where no other reference shares its keys.  An index that is missing, damaged or not
-readable says nothing: its object is read (decision 479).
+readable says nothing: its object is read (decision 479).  An index of the kind `values` also names the row groups
+that may hold such a record; in append pools only these are read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -19,10 +20,13 @@ from lake_core.keys.encoding import key_class
 from lake_core.records.conditions import And, Compare, Condition, In, Or
 from lake_core.store import Store
 from log_lake.indexes.hashes import indexed_field, number_of
-from log_lake.indexes.lookup import IndexAnswer, IndexQuestion, ask, in_threads
-from log_lake.indexes.rule import IndexRule
+from log_lake.indexes.lookup import Answered, IndexAnswer, IndexQuestion, ask, in_threads
+from log_lake.indexes.rule import LOOKED_UP, IndexRule
 from log_lake.reading.plan import ScanPlan, overlap_depth
 from log_lake.reading.revision import Revision
+
+NONE: frozenset[int] = frozenset()
+"""No row group: no record of the object fulfils the condition."""
 
 MOST_VALUES = 256
 """The most values of an `in` for which an index is asked: with more, some value always seems to be there."""
@@ -50,9 +54,13 @@ _Truth = bool | _Asked | _Both
 
 @dataclass(frozen=True)
 class IndexUse:
-    """`absent` objects hold no record that fulfils the condition; `answers` counts what indexes said."""
+    """`absent` objects hold no record that fulfils the condition; `answers` counts what indexes said.
+
+    `groups`: by object, the only row groups that may hold such a record.
+    """
 
     absent: frozenset[str] = frozenset()
+    groups: Mapping[str, frozenset[int]] = field(default_factory=dict)
     answers: Mapping[IndexAnswer, int] | None = None
 
 
@@ -63,11 +71,19 @@ def with_indexes(plan: ScanPlan, revision: Revision, store: Store) -> ScanPlan:
     use = asked(plan.where, plan.references, revision, store)
     if not use.answers:
         return plan
-    kept = plan.references
+    kept, groups = plan.references, dict[str, frozenset[int]]()
     if plan.rule.keeps_all:
         kept = tuple(r for r in plan.references if r.object not in use.absent)
+        groups = {r.object: use.groups[r.object] for r in kept if r.object in use.groups}
     left = replace(plan.left_out, by_index=len(plan.references) - len(kept), answers=use.answers)
-    return replace(plan, references=kept, depth=overlap_depth(kept), absent=use.absent, left_out=left)
+    return replace(
+        plan,
+        references=kept,
+        depth=overlap_depth(kept),
+        absent=use.absent,
+        groups=groups,
+        left_out=left,
+    )
 
 
 def asked(
@@ -77,7 +93,8 @@ def asked(
     store: Store,
 ) -> IndexUse:
     """Asks the indexes of these references, by the pool's rules."""
-    rules = revision.index_rules if not revision.sub_pool else ()
+    own = revision.index_rules if not revision.sub_pool else ()
+    rules = [rule for rule in own if rule.kind in LOOKED_UP]
     if not rules or not references:
         return IndexUse()
     truths: dict[str, _Truth] = {}
@@ -92,28 +109,48 @@ def asked(
             objects[reference.object] = truth
     pool_id = revision.config.id
     looks = [_Look(object_id, lambda question: ask(store, pool_id, question)) for object_id in objects]
-    may = in_threads(store, lambda at: looks[at].may(objects[looks[at].object_id]), range(len(looks)))
-    absent = frozenset(look.object_id for look, one in zip(looks, may, strict=True) if not one)
-    answers = Counter(answer for look in looks for answer in look.answers.values())
-    return IndexUse(absent, answers)
+    found = in_threads(store, lambda at: looks[at].groups(objects[looks[at].object_id]), range(len(looks)))
+    by_object = {look.object_id: one for look, one in zip(looks, found, strict=True)}
+    absent = frozenset(object_id for object_id, groups in by_object.items() if groups == NONE)
+    some = {object_id: groups for object_id, groups in by_object.items() if groups}
+    answers = Counter(one.answer for look in looks for one in look.answers.values())
+    return IndexUse(absent, some, answers)
 
 
 class _Look:
     """The questions about one object: each index is asked only if the answer still matters."""
 
-    def __init__(self, object_id: str, asks: Callable[[IndexQuestion], IndexAnswer]) -> None:
+    def __init__(self, object_id: str, asks: Callable[[IndexQuestion], Answered]) -> None:
         self.object_id, self._asks = object_id, asks
-        self.answers: dict[_Asked, IndexAnswer] = {}
+        self.answers: dict[_Asked, Answered] = {}
 
-    def may(self, truth: _Truth) -> bool:
-        """Whether some record of the object may fulfil the condition."""
+    def groups(self, truth: _Truth) -> frozenset[int] | None:
+        """The row groups that may hold a record that fulfils the condition; None: any may."""
         if isinstance(truth, bool):
-            return truth
+            return None if truth else NONE
         if isinstance(truth, _Both):
-            return (all if truth.all_of else any)(self.may(member) for member in truth.members)
+            return self._all(truth.members) if truth.all_of else self._any(truth.members)
         if truth not in self.answers:
             self.answers[truth] = self._asks(IndexQuestion(self.object_id, truth.rule, truth.numbers))
-        return self.answers[truth] is not IndexAnswer.NO
+        one = self.answers[truth]
+        return NONE if one.answer is IndexAnswer.NO else one.groups
+
+    def _all(self, members: Sequence[_Truth]) -> frozenset[int] | None:
+        left: frozenset[int] | None = None
+        for member in members:
+            groups = self.groups(member)
+            left = groups if left is None else left if groups is None else left & groups
+            if left == NONE:
+                break
+        return left
+
+    def _any(self, members: Sequence[_Truth]) -> frozenset[int] | None:
+        united = NONE
+        for member in members:
+            if (groups := self.groups(member)) is None:
+                return None
+            united |= groups
+        return united
 
 
 def _truth(condition: Condition, schema: pa.Schema, rules: Sequence[IndexRule]) -> _Truth:
@@ -146,6 +183,7 @@ def _equalities(members: Sequence[Condition]) -> Iterator[Compare]:
 
 
 def _leaf(leaf: Compare | In, schema: pa.Schema, rules: Sequence[IndexRule]) -> _Truth:
+    asked: list[_Truth] = []
     for rule in rules:
         indexed = indexed_field(schema, rule.field)
         if indexed is None or indexed[0] != leaf.field:
@@ -155,5 +193,7 @@ def _leaf(leaf: Compare | In, schema: pa.Schema, rules: Sequence[IndexRule]) -> 
             return bool(reduced)
         values = (reduced.value,) if isinstance(reduced, Compare) else reduced.values
         numbers = tuple(number_of(value) for value in values if value != NULL_VALUE)
-        return _Asked(rule, numbers) if 0 < len(numbers) <= MOST_VALUES else True
-    return True
+        if not 0 < len(numbers) <= MOST_VALUES:
+            return True
+        asked.append(_Asked(rule, numbers))
+    return _joined(asked, all_of=True)

@@ -86,6 +86,8 @@ class ScanPlan:
     """The ranges that are read, united and ascending, within `key_range`; if empty, all of it."""
     absent: frozenset[str] = frozenset()
     """Objects that hold no record that fulfils the condition, as their indexes say (`reading.indexed`)."""
+    groups: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By object, the only row groups that may hold such a record; only in append pools."""
     left_out: SkippedReferences = SkippedReferences()
     names: FieldNames = SAME
     """The names that the result has; `schema`, `columns` and `where` have stored names."""

@@ -81,6 +81,7 @@ def scan(
                 lifts=plan.lifts,
                 schemas=plan.schemas,
                 ranges=plan.ranges,
+                groups=plan.groups,
                 spare=spare if is_alone else frozenset(),
             ),
             rule=plan.rule,

@@ -21,11 +21,12 @@ from lake_core.ids import home_of
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
 from log_lake.fields.names import names_at
+from log_lake.indexes.gathering import MOST_VALUES
 from log_lake.indexes.hashes import indexed_field
 from log_lake.indexes.lookup import faults_of
 from log_lake.indexes.names import ListedIndex, index_name, list_indexes
-from log_lake.indexes.rule import IndexRule
-from log_lake.indexes.writing import MOST_VALUES, IndexWriter
+from log_lake.indexes.rule import BLOOM, IndexRule
+from log_lake.indexes.writing import IndexWriter
 from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.workers import Here, Worker, Workers
@@ -181,15 +182,17 @@ class IndexMade:
 
 
 def make_index(config: PoolConfig, worker: Worker, task: IndexTask) -> IndexMade:
-    """Makes the indexes of one data object.  Raises Unavailable."""
+    """Makes the indexes of one data object.  Raises Denied, Unavailable."""
     writer, key, object_id = IndexWriter(task.rules), config.key, task.reference.object
     try:
         with DataObject.at(worker.store, task.reference, pool_id=config.id) as data:
             fields = [indexed_field(data.schema, rule.field) for rule in task.rules]
             names = list(dict.fromkeys(one[0][0] for one in fields if one is not None))
-            for batch in data.batches(EVERYTHING, key=key, columns=names):
-                writer.add(pa.Table.from_batches([batch]))
-        size = writer.write(worker.store, config.id, object_id)
+            for group in data.groups(EVERYTHING):
+                batches = data.batches(EVERYTHING, key=key, columns=names, groups=[group])
+                table = pa.Table.from_batches(batches)
+                writer.add(table, [table.num_rows])
+        size = writer.write(worker.store, config.id, object_id, must=True)
         worker.store.open_input(naming.data_object(config.id, object_id)).close()
     except (ObjectMissing, FileNotFoundError):
         worker.store.delete_all([index_name(config.id, object_id, rule.digest) for rule in task.rules])
@@ -216,4 +219,5 @@ def _objects(pool: Pool, state: PoolState) -> Sequence[Reference]:
 
 def _fits(rule: IndexRule, schema: pa.Schema, reference: Reference) -> bool:
     """Whether the object gets an index by the rule; one with more records may have too many values."""
-    return indexed_field(schema, rule.field) is not None and reference.records <= MOST_VALUES
+    few = rule.kind != BLOOM or reference.records <= MOST_VALUES
+    return few and indexed_field(schema, rule.field) is not None

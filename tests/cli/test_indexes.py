@@ -69,6 +69,42 @@ def test_a_damaged_index_is_named_and_made_again(lake: Command, pool: str, tmp_p
     )
 
 
+def test_the_figures_of_a_field(lake: Command, pool: str) -> None:
+    lake("index", "create", pool, "k", "--kind", "sketch")
+    lake("index", "make", pool)
+    (figures,) = lake("index", "summary", pool, "k", "--json").records
+    assert figures == {
+        **{"field": "k", "version": 3, "records": 9, "nulls": 0, "low": "1", "high": "3"},
+        **{"distinct": 3, "distinct_error": 0.0, "rank_error": 0.0, "sketches": 3, "read": {}},
+        **{"q0.01": "1", "q0.05": "1", "q0.25": "1", "q0.5": "2", "q0.75": "3", "q0.95": "3", "q0.99": "3"},
+    }
+    lake("delete", pool, "--where", "who = 'bob'")
+    told = lake("index", "summary", pool, "k")
+    assert "distinct" in told.out
+    assert told.err.startswith(
+        "3 objects: 0 by their sketches, 3 read\n3 objects read, as a delete may hide "
+    )
+    said = lake("index", "summary", pool, "who", "--at", "1", "--json").records[0]
+    assert (said["records"], said["distinct"], list(said["read"].values())) == (
+        3,
+        3,
+        ["no rule makes sketches of the field"],
+    )
+
+
+def test_a_rule_of_values_names_row_groups(lake: Command, pool: str) -> None:
+    lake("index", "create", pool, "who", "--kind", "values")
+    lake("index", "make", pool)
+    told = lake("scan", pool, "--where", "who = 'eve'", "--explain").err
+    assert told == (
+        "left out: 0 objects by statistics, 2 by indexes\nread: only 1 row group of 1 object, by indexes\n"
+    )
+    assert lake("scan", pool, "--where", "who = 'eve'", "--explain", "--json").records[-1]["only"] == {
+        "row_groups": 1,
+        "objects": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
@@ -77,6 +113,8 @@ def test_a_damaged_index_is_named_and_made_again(lake: Command, pool: str, tmp_p
         (("drop", "p", "what"), NOT_FOUND, "pool 'p' has no index 'what'"),
         (("create", "p", "k", "--name", "a.b"), INVALID_INPUT, "1 to 64 letters, digits"),
         (("ls", "--name", "x"), INVALID_INPUT, "--name belongs to create"),
+        (("ls", "--at", "1"), INVALID_INPUT, "--at belongs to summary"),
+        (("summary", "p", "what"), INVALID_INPUT, "field 'what' of pool 'p': it does not exist"),
     ],
 )
 def test_a_mistake_is_refused(

@@ -113,10 +113,14 @@ def _expire(parser: ArgumentParser) -> None:
 def _index(parser: ArgumentParser) -> None:
     parser.add_argument(
         "action",
-        choices=("create", "drop", "ls", "show", "make"),
-        help="create, drop or list index rules; show how many objects have their indexes; make missing ones",
+        choices=("create", "drop", "ls", "show", "make", "summary"),
+        help="create, drop or list index rules; show how many objects have their indexes; make missing ones; "
+        "print distinct values and quantiles of a field",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="POOL FIELD; POOL NAME; [POOL]; POOL; POOL")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="POOL FIELD; POOL NAME; [POOL]; POOL; POOL; POOL FIELD"
+    )
+    add_at(parser)
     parser.add_argument(
         "--kind", choices=KINDS, default=KINDS[0], help="with create: the kind (default: bloom)"
     )
@@ -126,7 +130,7 @@ def _index(parser: ArgumentParser) -> None:
 COMMANDS = (
     Command(
         name="index",
-        help="index rules: objects that certainly lack a value of a field are not read",
+        help="index rules: which objects lack a value of a field, or how many values they have",
         run="indexing.index",
         writes=Writes.BY_ARGUMENTS,
         arguments=_index,

@@ -55,6 +55,9 @@ class ReferenceReading:
     """Fields of the key in `schema` that are read only to find where the range cuts an object. An object that lies
     in the range is read without them."""
 
+    groups: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """By object, the only row groups that are read; objects that are not named are read whole."""
+
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
         """Returns the reading without columns that none of the references has; key columns and hidden ones
         stay."""
@@ -103,6 +106,10 @@ def read_reference(
         sizes = Sizes.of(schema)
         parts = parts_within(reading.ranges, clip)
         groups = sorted({group for part in parts or (clip,) for group in data.groups(part)})
+        if (only := reading.groups.get(reference.object)) is not None:
+            groups = [group for group in groups if group in only]
+            if not groups:
+                return
         decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)
         group_bytes = data.weigh(clip, schema.names).largest_group
         if spool is not None and group_bytes > reading.limits.share_bytes(reading.streams):

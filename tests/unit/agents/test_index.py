@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,11 +52,11 @@ class WatchedStore(StoreInFront):
 class World:
     """A pool with objects that are older than its rule."""
 
-    def __init__(self, *, objects: int = 3, **settings: str) -> None:
+    def __init__(self, *, objects: int = 3, settings: Mapping[str, str] | None = None) -> None:
         self.clock = Clock()
         self.store = MemoryStore("memory://index-agent", clock=self.clock)
         self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock), author="test")
-        self.pool = self.lake.create_pool("p", key="k", settings={"load.inline": "0", **settings})
+        self.pool = self.lake.create_pool("p", key="k", settings={"load.inline": "0", **(settings or {})})
         for names in (("ada", "zoe"), ("aaa", "zoe"), ("bob", "eve"))[:objects]:
             self.load(*names)
         self.add_rule()
@@ -114,7 +114,7 @@ def test_a_pool_without_rules_is_left_alone() -> None:
 
 
 def test_a_run_reads_no_more_than_its_limit_but_one_object_at_least() -> None:
-    world = World(**{"index.run.bytes": "1B"})
+    world = World(settings={"index.run.bytes": "1B"})
     for left in (2, 1, 0):
         done = world.work()
         assert (done["objects"], done["left"]) == (1, left)
@@ -208,13 +208,14 @@ def compacted(world: World) -> None:
 
 
 def emptied(world: World, store: Any) -> None:
+    compacted(world)
     vacuum(world.open(store).pool("p"), grace=0.0)
 
 
 STEP = 1 if os.environ.get("LAKE_TEST_KILLS") else 3
 """With LAKE_TEST_KILLS each request counts, otherwise each third."""
 REQUESTS = counted(World.make)
-REQUESTS_OF_VACUUM = counted(lambda world, store: (compacted(world), emptied(world, store)))
+REQUESTS_OF_VACUUM = counted(emptied)
 
 
 @pytest.mark.parametrize("number", range(1, REQUESTS + 1, STEP))
@@ -257,7 +258,6 @@ def test_an_index_that_is_made_at_any_request_of_a_vacuum_goes_with_its_object(n
     world = World(objects=2)
     pool, worker = world.pool, Here.of(world.lake.context).worker
     tasks = lacking(pool, pool.history.load_open().state, [])
-    compacted(world)
 
     def late() -> None:
         for task in tasks:

@@ -29,7 +29,7 @@ NAME = index_name(POOL, OBJECT, RULE.digest)
 def an_index(rule: IndexRule = RULE, object_id: str = OBJECT) -> bytes:
     store = MemoryStore("memory://index")
     writer = IndexWriter([rule])
-    writer.add(pa.table({"f": list(VALUES), "g": list(VALUES)}))
+    writer.add(pa.table({"f": list(VALUES), "g": list(VALUES)}), [len(VALUES)])
     assert writer.write(store, POOL, object_id)
     data = store.get(index_name(POOL, object_id, rule.digest))
     assert data is not None
@@ -40,7 +40,7 @@ def answer(data: bytes | None, value: int) -> IndexAnswer:
     store = MemoryStore("memory://damaged")
     if data:
         store.create(NAME, data)
-    return ask(store, POOL, IndexQuestion(OBJECT, RULE, (number_of(encode_value(value)),)))
+    return ask(store, POOL, IndexQuestion(OBJECT, RULE, (number_of(encode_value(value)),))).answer
 
 
 def test_a_whole_index_answers() -> None:
@@ -88,4 +88,4 @@ def test_an_index_that_the_store_does_not_give_says_nothing() -> None:
     store = ScriptedStore(MemoryStore("memory://silent"))
     store.on("open_input", NAME, instead=unavailable)
     question = IndexQuestion(OBJECT, RULE, (1,))
-    assert ask(store, POOL, question) is IndexAnswer.UNREADABLE
+    assert ask(store, POOL, question).answer is IndexAnswer.UNREADABLE
