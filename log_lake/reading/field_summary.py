@@ -151,6 +151,7 @@ def _sketches(
 
 
 def _rule_of(revision: Revision, written: str) -> IndexRule | None:
+    """Returns the rule that makes sketches of the field, with the stored name of its field."""
     rules = revision.settings.index_rules if not revision.sub_pool else ()
     wanted = indexed_field(revision.schema, written)
     same = [
@@ -161,7 +162,7 @@ def _rule_of(revision: Revision, written: str) -> IndexRule | None:
         and wanted is not None
         and one[0] == wanted[0]
     ]
-    return same[0] if same else None
+    return revision.names.stored_rule(same[0]) if same else None
 
 
 def _sketch_of(revision: Revision, written: str, tables: Iterable[pa.Table]) -> Sketch:

@@ -178,6 +178,18 @@ def test_an_index_and_age_off_may_name_a_renamed_field(lake: Lake, pool: Pool) -
     assert rows(lake.pool("p")) == []
 
 
+def test_a_sketch_of_a_renamed_field_counts(lake: Lake, pool: Pool) -> None:
+    lake.configure_pool("p", {"index.s": "sketch(a)"})
+    lake.pool("p").branch().append(pa.table({"k": [7], "a": [70]}))
+    lake.configure_pool("p", {"index.s": ""})
+    lake.pool("p").rename_field(old="a", new="b")
+    lake.pool("p").rename_field(old="c", new="a")
+    lake.configure_pool("p", {"index.s": "sketch(b)"})
+    figures = lake.pool("p").at().field_summary("b")
+    assert (figures.records, figures.distinct, figures.low, figures.high) == (4, 4, 1, 70)
+    assert (figures.sketches, len(figures.read)) == (1, 1)
+
+
 def test_a_filter_and_a_roll_up_may_name_a_renamed_field(lake: Lake, pool: Pool) -> None:
     pool.rename_field(old="a", new="b")
     pool.rename_field(old="c", new="a")

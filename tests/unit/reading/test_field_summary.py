@@ -13,8 +13,9 @@ from log_lake.indexes.lookup import IndexAnswer
 from log_lake.indexes.names import list_indexes
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.reading.age_off import NAME as AGE_OFF
 from log_lake.reading.field_summary import INLINED, NO_RULE, FieldFigures
-from log_lake.reading.known import AGE, DELETE, SHARED
+from log_lake.reading.known import BY_FILTER, DELETE, SHARED
 from log_lake.rewriting.indexing import make_indexes
 from log_lake.stores.memory import MemoryStore
 
@@ -81,7 +82,7 @@ def test_what_ages_off_is_read() -> None:
     times = pa.array([now - 3 * 86_400 * 10**6, now], pa.timestamp("us", "UTC"))
     pool.branch().append(pa.table({"t": times, "n": [1, 2]}))
     figures = pool.at().field_summary("n")
-    assert (figures.records, figures.low, figures.reasons) == (1, 2, {AGE: 1})
+    assert (figures.records, figures.low, figures.reasons) == (1, 2, {BY_FILTER[AGE_OFF]: 1})
 
 
 def test_objects_that_share_keys_are_read_in_a_pool_that_combines_them() -> None:
