@@ -37,6 +37,7 @@ from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import DELETED
 from log_lake.columns.cast import cast_table
 from log_lake.combine.newest import are_markers
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.feed import Deleted, Inserted, read_object, with_marker_column
 from log_lake.objects.located import Located
 from log_lake.reading.deleted import apply_tombstones
@@ -69,7 +70,8 @@ Explain = Callable[[ObjectMissing], LakeError]
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """The pool whose changes are read: its `kind`, the schema of the records in its changes, and its filters."""
+    """The pool whose changes are read: its `kind`, the schema of the records in its changes, as readers see them by
+    the `names`, and its filters, which have stored names."""
 
     store: str
     pool_id: str
@@ -77,6 +79,7 @@ class ChangeSource:
     kind: str
     schema: pa.Schema
     filters: tuple[Tombstone, ...] = ()
+    names: FieldNames = SAME
 
 
 @dataclass(frozen=True)
@@ -130,23 +133,30 @@ def plan_changes(
         if not runs or size + cost > task_size:
             runs.append([])
             size = 0
-        runs[-1].append(_planned(change, source.key))
+        runs[-1].append(_planned(change, source))
         size += cost
     return [ChangesPartition(source, tuple(run)) for run in runs]
 
 
-def _planned(change: Inserted | Deleted, key: PoolKey) -> ObjectChange | RangeDelete:
+def _planned(change: Inserted | Deleted, source: ChangeSource) -> ObjectChange | RangeDelete:
     if isinstance(change, Deleted):
-        return RangeDelete(change.version, change.seq, _where(change.mark, key))
+        return RangeDelete(change.version, change.seq, _where(change.mark, source, version=change.version))
     action = change.action
     whole = isinstance(action, AddObject)
     key_range = KeyRange() if whole else KeyRange(action.low, action.high)
     return ObjectChange(change.version, change.seq, Located.of(action), key_range, change.own)
 
 
-def _where(mark: AddTombstone | PutTombstone, key: PoolKey) -> str | None:
-    within = of_range(KeyRange(mark.low, mark.high), key)
-    parts = [condition for condition in (within, mark.condition) if condition is not None]
+def _where(mark: AddTombstone | PutTombstone, source: ChangeSource, *, version: int) -> str | None:
+    for name in () if mark.condition is None else top_level(mark.condition):
+        if source.names.of_stored(name) is None:
+            raise InvalidInput(
+                f"version {version} deletes by a condition on a field that was dropped since; begin after it "
+                f"(since={version})"
+            )
+    within = of_range(KeyRange(mark.low, mark.high), source.key)
+    asked = None if mark.condition is None else source.names.shown_condition(mark.condition)
+    parts = [condition for condition in (within, asked) if condition is not None]
     if not parts:
         return None
     return show(parts[0] if len(parts) == 1 else And(tuple(parts)))
@@ -176,7 +186,12 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
     has_markers = source.kind == "upsert"
     fields = {name for mark in change.own if mark.condition for name in top_level(mark.condition)}
     names = dict.fromkeys(
-        [*source.schema.names, *source.key.names, *fields, *([DELETED] if has_markers else [])]
+        [
+            *source.names.stored_names(source.schema.names),
+            *source.key.names,
+            *fields,
+            *([DELETED] if has_markers else []),
+        ]
     )
     tables = read_object(
         guarded(open_store(source.store)),
@@ -195,6 +210,7 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
         tables = apply_tombstones(tables, marks, key=source.key, has_markers=has_markers)
     for table in tables:
         kinds = pc.if_else(are_markers(table), DELETE_KEY, INSERT) if has_markers else INSERT
+        table = source.names.shown_table(table)
         shared = [name for name in table.schema.names if name in source.schema.names]
         yield cast_table(table.select(shared), source.schema, what=change.located.object), kinds
 

@@ -19,7 +19,7 @@ error.  A stream that is started again has the new columns.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -47,13 +47,18 @@ def state_at(pool: Pool, feed: Feed, version: int) -> View:
     return replace(pool.at(str(version)), branch=feed.branch)
 
 
-def check_unchanged_names(view: View) -> None:
-    """Raises InvalidInput for a pool whose fields were renamed or dropped: objects have stored names, which only
-    reads of a revision translate."""
-    if view.names:
+def shown_schemas(view: View, ids: Iterable[str]) -> list[pa.Schema]:
+    """Returns the schemas with these ids as readers of the view see them."""
+    return [view.names.shown(view.state.schema(id)) for id in ids]
+
+
+def check_names(state: View, newest: View) -> None:
+    """Raises InvalidInput if the state with which a reader begins has other names of fields than the newest
+    version, which all records of a stream have."""
+    if state.names != newest.names:
         raise InvalidInput(
-            f"pool {view.config.name!r}: its fields were renamed or dropped, which streams and reads of changes do "
-            "not follow; read a version of it"
+            f"pool {newest.config.name!r}: a field was renamed or dropped since version {state.version}, with "
+            "which the history begins; begin the stream at a newer version (startingTransaction)"
         )
 
 
@@ -66,20 +71,23 @@ def schema_of_changes(options: opts.Options, pool: Pool, *, after: int, until: i
     """
     feed = pool.feed(opts.branch_name(options))
     view = pool.at(feed.branch)
-    check_unchanged_names(view)
     return _chosen(_ever_given(pool, feed, view, after=after, until=until), options, kind=view.rule.kind)
 
 
 def _ever_given(pool: Pool, feed: Feed, view: View, *, after: int, until: int) -> pa.Schema:
     """Returns the united schema of the newest state and of all records in the changes.  It reads the journal only
     if the branch ever had more columns than its newest state."""
-    ever = [view.state.schema(id) for id in view.snapshot.schemas_ever(view.sub_pool)]
+    ever = shown_schemas(view, view.snapshot.schemas_ever(view.sub_pool))
     if unite_schemas([view.schema, *ever]).equals(view.schema, check_metadata=True):
         return view.schema
     begin = after or feed.start()
-    state = [state_at(pool, feed, begin).schema] if begin and not after else []
+    state = []
+    if begin and not after:
+        beginning = state_at(pool, feed, begin)
+        check_names(beginning, view)
+        state.append(beginning.schema)
     brought = dict.fromkeys(action.schema for _, action in feed.between(begin, until))
-    return unite_schemas([view.schema, *state, *(view.state.schema(id) for id in brought)])
+    return unite_schemas([view.schema, *state, *shown_schemas(view, brought)])
 
 
 def _chosen(schema: pa.Schema, options: opts.Options, *, kind: str) -> pa.Schema:

@@ -46,6 +46,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.combine.newest import without_markers
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.feed import Brought, Feed, Inserted, read_object
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
@@ -67,8 +68,9 @@ from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.reader import TASK_SIZE, split_tasks
 from spark_apps.datasource.stream_columns import (
     StreamColumns,
-    check_unchanged_names,
+    check_names,
     fitted,
+    shown_schemas,
     state_at,
 )
 from spark_apps.datasource.to_spark import to_batches
@@ -111,6 +113,7 @@ class ObjectsPartition(InputPartition):
     objects: tuple[Located, ...]
     has_markers: bool = False
     filters: tuple[Tombstone, ...] = ()
+    names: FieldNames = SAME
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -262,20 +265,16 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         else:
             brought = [action for _, action in self._feed.between(begin, until)]
         view = self._pool.at(self._feed.branch)
-        check_unchanged_names(view)
+        if state is not None:
+            check_names(state, view)
         ids = dict.fromkeys(action.schema for action in brought)
         schemas = [] if state is None else [state.schema]
-        schema = self._columns.of_batch(view, [*schemas, *(view.state.schema(id) for id in ids)])
+        schema = self._columns.of_batch(view, [*schemas, *shown_schemas(view, ids)])
         opening = [] if state is None else self._state(state, schema)
         if self._gives_changes:
-            source = ChangeSource(
-                self._pool.store.uri,
-                self._pool.config.id,
-                view.key,
-                view.rule.kind,
-                schema,
-                view.lasting_filters,
-            )
+            place = (self._pool.store.uri, self._pool.config.id)
+            kind, filters = view.rule.kind, view.lasting_filters
+            source = ChangeSource(*place, view.key, kind, schema, filters, view.names)
             return [*opening, *plan_changes(source, changes, task_size=self._task_size)]
         return [*opening, *self._objects(brought, view, schema)]
 
@@ -300,8 +299,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             runs[-1].append(Located.of(action))
             size += cost
         store, pool = self._pool.store.uri, self._pool.config.id
-        more = (view.rule.kind == "upsert", view.lasting_filters)
-        return [ObjectsPartition(store, pool, view.key, schema, refuses, tuple(run), *more) for run in runs]
+        how = (store, pool, view.key, schema, refuses)
+        more = (view.rule.kind == "upsert", view.lasting_filters, view.names)
+        return [ObjectsPartition(*how, tuple(run), *more) for run in runs]
 
     # --- reading
 
@@ -344,15 +344,16 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> Iterator[pa.Table]:
         pool_id, key = partition.pool_id, partition.key
         try:
-            yield from read_object(
+            tables = read_object(
                 store,
                 pool_id=pool_id,
                 located=located,
                 key=key,
-                columns=columns,
+                columns=partition.names.stored_names(columns),
                 filters=partition.filters,
                 has_markers=partition.has_markers,
             )
+            yield from map(partition.names.shown_table, tables)
         except ObjectMissing as error:
             raise self._explained(partition.store, pool_id, error) from error
 

@@ -9,7 +9,10 @@ import pytest
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.journal import write_state
+from lake_core.store.meter import meter_of
 from log_lake.agents.retention.expire import expire
+from log_lake.derived.create import derive
+from log_lake.derived.step import keep
 from log_lake.erasure.run import erase
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
@@ -18,6 +21,7 @@ from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.sql import query
+from log_lake.view.routes import graph_of
 
 ROWS = [{"k": 1, "a": 1, "c": "x"}, {"k": 2, "a": 2, "c": "y"}, {"k": 3, "a": 3, "c": "z"}]
 
@@ -249,8 +253,6 @@ def test_the_list_of_fields(pool: Pool) -> None:
 
 
 def test_a_derived_pool_names_fields(lake: Lake, pool: Pool) -> None:
-    from log_lake.derived.create import derive
-
     derive(lake, "d", source="p", query="SELECT a, count(*) AS n FROM p GROUP BY a")
     with pytest.raises(InvalidInput, match="derived pool d may name it"):
         pool.rename_field(old="a", new="b")
@@ -332,3 +334,44 @@ def test_statements_of_a_transaction_over_pools(lake: Lake, pool: Pool) -> None:
         tx.pool("p").append(pa.Table.from_pylist([{"k": 8, "a": 8}]))
         pool.rename_field(old="a", new="b")
     assert rows(pool)[-1] == {"k": 8, "b": 8, "c": None}
+
+
+def test_the_version_of_an_edit_can_be_read_and_is_no_work_to_revert(pool: Pool) -> None:
+    done = pool.rename_field(old="a", new="b")
+    assert rows(pool, "2")[0] == {"k": 1, "b": 1, "c": "x"}
+    assert rows(pool, done.transaction_id)[0] == {"k": 1, "b": 1, "c": "x"}
+    with pytest.raises(InvalidInput):
+        pool.branch().revert("2")
+
+
+def test_an_edit_writes_one_entry_however_many_objects_there_are(lake: Lake) -> None:
+    costs = []
+    for name, loads in (("few", 1), ("many", 40)):
+        pool = lake.create_pool(name, key="k")
+        for k in range(loads):
+            pool.branch().append(pa.Table.from_pylist([{"k": k, "a": k}]))
+        before = meter_of(lake.store).counts()
+        pool.rename_field(old="a", new="b")
+        spent = meter_of(lake.store).counts() - before
+        costs.append((spent.commits, spent.writes, spent.requests < 10))
+        assert pool.at().schema.names == ["k", "b"]
+    assert costs == [(1, 1, True), (1, 1, True)]
+
+
+def test_a_derived_pool_follows_a_source_whose_fields_were_renamed(lake: Lake, pool: Pool) -> None:
+    pool.branch().delete(where="a = 3")
+    pool.rename_field(old="a", new="b")
+    derive(lake, "d", source="p", query="SELECT b, count(*) AS n FROM p GROUP BY b")
+    pool.branch().append(pa.Table.from_pylist([{"k": 5, "b": 1}, {"k": 6, "b": 3}]))
+    pool.branch().delete(where="b = 2")
+    pool.drop_field("c")
+    assert keep(lake, lake.pool("d")).groups == 3
+    assert rows(lake.pool("d")) == [{"b": 1, "n": 2}, {"b": 3, "n": 1}]
+
+
+def test_the_web_view_says_the_names(lake: Lake, pool: Pool) -> None:
+    pool.branch().delete(where="a = 3")
+    pool.rename_field(old="a", new="b")
+    shown = graph_of(pool, until=None)
+    said = [node.says.partition(";")[0] for node in shown.nodes]
+    assert said[:2] == ["renamed the field a to b", "deleted records where b = 3"]
