@@ -258,12 +258,12 @@ def _exactly_deleted(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -
 def _newest_of(narrow: Sequence[tuple[int, int, Tombstone]], table: pa.Table) -> Marks:
     """Returns for each record the greatest sequence of a tombstone that hides it, or 0.  Each tombstone is compared
     with the records from its first row (inclusive) to its second (exclusive)."""
-    together = Paired.of([t.condition for _, _, t in narrow if t.condition is not None], table.schema)
+    paired = Paired.of([t.condition for _, _, t in narrow if t.condition is not None], table.schema)
     rows = np.concatenate([np.arange(begin, end) for begin, end, _ in narrow])
     which = np.repeat(np.arange(len(narrow)), [end - begin for begin, end, _ in narrow])
-    held = together.holding(table, rows, which)
+    hides = paired.holding(table, rows, which)
     newest = np.zeros(table.num_rows, np.int64)
-    np.maximum.at(newest, rows[held], np.array([t.seq for _, _, t in narrow], np.int64)[which[held]])
+    np.maximum.at(newest, rows[hides], np.array([t.seq for _, _, t in narrow], np.int64)[which[hides]])
     return newest
 
 

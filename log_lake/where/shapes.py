@@ -144,7 +144,7 @@ class Paired:
         self, records: pa.Table, rows: npt.NDArray[np.int64], which: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         """Returns for each pair of a row and a condition whether that record fulfils that condition."""
-        held = np.zeros(len(rows), np.bool_)
+        holds = np.zeros(len(rows), np.bool_)
         kinds = self.kind[which]
         for place in np.unique(kinds):
             (paired,) = np.nonzero(kinds == place)
@@ -152,8 +152,8 @@ class Paired:
             columns = zip(*(self.values[at] for at in distinct), strict=True)
             values = (pa.array(list(column)).take(pa.array(back)) for column in columns)
             part = records.select(self.fields[place]).take(pa.array(rows[paired]))
-            held[paired] = shape_holds(self.shapes[place], values, part).to_numpy(zero_copy_only=False)
-        return held
+            holds[paired] = shape_holds(self.shapes[place], values, part).to_numpy(zero_copy_only=False)
+        return holds
 
 
 def _read(condition: Condition, schema: pa.Schema) -> tuple[str, ...]:
