@@ -25,6 +25,7 @@ SPARK = {
                 {"name": "v", "type": "variant"},
                 {"name": "l", "type": {"type": "array", "elementType": "variant"}},
                 {"name": "m", "type": {"type": "map", "keyType": "string", "valueType": "variant"}},
+                {"name": "r", "type": {"type": "struct", "fields": [{"name": "v", "type": "variant"}]}},
             ],
         }
     )
@@ -204,3 +205,82 @@ def test_an_object_that_is_shredded_in_part_has_all_its_fields(lake: Command) ->
     assert [r["v"] for r in lake.scan("p")] == [{"a": "t", "z": 2}, {"a": 7}, {}]
     (rejected,) = lake.scan("p.$rejected")
     assert rejected["reason"] == "field 'v': a damaged VARIANT: two values in one place"
+
+
+def written_by_duckdb(path: Path, select: str) -> str:
+    duckdb.connect().execute(f"copy ({select}) to '{path}' (format parquet)")
+    return str(path)
+
+
+PLAIN = "{'v': {'metadata': '\\x01\\x00\\x00'::blob, 'value': '\\x0c\\x07'::blob}}"
+
+
+@pytest.mark.parametrize("order", ["v, r", "r, v"])
+def test_a_record_with_the_name_and_the_form_of_a_variant_elsewhere_stays_a_record(
+    lake: Command, tmp_path: Path, order: str
+) -> None:
+    select = f"select {order}, k from (select 1 as k, {{'a.b': 5}}::variant as v, {PLAIN} as r)"
+    lake.pool("p")
+    lake("load", "p", written_by_duckdb(tmp_path / "a.parquet", select))
+    assert lake.scan("p") == [{"k": 1, "v": {"a.b": 5}, "r": {"v": {"metadata": "AQAA", "value": "DAc="}}}]
+    assert lake("query", "select r.v.value::varchar as b from p").status == 0
+    spark = {"type": "struct", "fields": [{"name": "v", "type": "variant"}]}
+    table = pa.table(
+        {
+            "r": pa.StructArray.from_arrays([variants(primitive(1))], ["v"]),
+            "v": variants(OBJECT),
+            "k": [2],
+        }
+    ).select([*order.split(", "), "k"])
+    content = parquet(
+        table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": json.dumps(spark)})
+    )
+    lake.pool("q")
+    lake.load_records("q", content, "b.parquet")
+    assert lake.scan("q") == [{"k": 2, "v": SHOWN, "r": {"v": {"metadata": "AQAA", "value": "BA=="}}}]
+
+
+NAMES = [
+    "a.b",
+    "a b",
+    " ",
+    ".",
+    "$.x",
+    "a",
+    "value",
+    "typed_value",
+    "metadata",
+    "element",
+    "lake:date",
+    "[0]",
+]
+
+
+def test_fields_that_are_named_like_paths_come_back_with_their_names(lake: Command, tmp_path: Path) -> None:
+    """Shredded by DuckDB, and not shredded: the empty name, which DuckDB does not write."""
+    fields = ", ".join(f"'{name}': {number}" for number, name in enumerate(NAMES))
+    select = f'select 1 as k, {{{fields}}}::variant as "v.a", {{{fields}}}::variant as " "'
+    lake.pool("p")
+    lake("load", "p", written_by_duckdb(tmp_path / "a.parquet", select))
+    right = {name: number for number, name in enumerate(NAMES)}
+    assert lake.scan("p") == [{"k": 1, "v.a": right, " ": right}]
+    names, value = b"\x01\x02\x00\x00\x03a.b", b"\x02\x02\x00\x01\x00\x02\x04\x0c\x01\x0c\x02"
+    lake.pool("q")
+    lake.load_records("q", of_spark(v=variants((names, value))), "b.parquet")
+    assert lake.scan("q") == [{"k": 0, "v": {"": 1, "a.b": 2}}]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "v\n  optional group field_id=-1 w"])
+def test_a_variant_whose_name_has_a_line_break_is_refused(lake: Command, tmp_path: Path, name: str) -> None:
+    lake.pool("p")
+    file = written_by_duckdb(tmp_path / "a.parquet", f"select 1 as k, {{'a.b': 5}}::variant as \"{name}\"")
+    assert "a file with a VARIANT has a name with a line break" in lake.refuses("p", file)
+
+
+def test_a_schema_of_spark_that_is_none_marks_no_variant(lake: Command) -> None:
+    spark = {"type": "struct", "fields": [{"type": "variant"}, 5]}
+    table = pa.table({"k": [1], "v": variants(primitive(1))})
+    key = "org.apache.spark.sql.parquet.row.metadata"
+    lake.pool("p")
+    lake.load_records("p", parquet(table.replace_schema_metadata({key: json.dumps(spark)})), "a.parquet")
+    assert lake.scan("p") == [{"k": 1, "v": {"metadata": "AQAA", "value": "BA=="}}]

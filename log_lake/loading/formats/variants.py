@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -23,15 +23,15 @@ import pyarrow.parquet as pq
 
 from lake_core.keys.encoding import from_array
 from lake_core.values.types import json_field
-from log_lake.columns.nested import Items, RowNumbers, fields_of, is_list, rebuilt
+from log_lake.columns.nested import Items, RowNumbers, fields_of, is_list, is_nested, rebuilt
 from log_lake.columns.variant import Unreadable, VariantReader, checked, date_of, number
 from log_lake.loading.contract import Faults
 from log_lake.texts.typed_json import text_of
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
-_ANNOTATED = re.compile(
-    r"^ *(?:required|optional|repeated) group field_id=-?\d+ (.*) \(Variant\(\d+\)\) \{$", re.M
-)
+_ANNOTATED = re.compile(r" *(?:required|optional|repeated) group field_id=-?\d+ .* \(Variant\(\d+\)\) \{$")
+_METADATA = re.compile(r" *required binary field_id=-?\d+ metadata;$")
+_BROKEN = "a file with a VARIANT has a name with a line break; rename that field"
 _ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
 """The key of Spark's schema of the records in a file's metadata. Spark 4.0 says only there that a field is a
 variant."""
@@ -44,33 +44,43 @@ _reader = lru_cache(maxsize=1_024)(VariantReader)
 
 @dataclass(frozen=True)
 class Variants:
-    """Which fields of a Parquet file are variants, by name."""
+    """Which fields of a Parquet file are variants, by the number of their column `metadata` in the file.
 
-    names: frozenset[str]
+    Names do not tell them: a record beside a variant may have a field of the same name and form.
+    """
+
+    columns: frozenset[int]
 
     @staticmethod
     def of(parquet: pq.ParquetFile) -> Variants:
         """Returns the variant fields according to the annotations in the file's schema, and to Spark's own schema
-        in its metadata."""
-        names = set(_ANNOTATED.findall(str(parquet.schema)))
+        in its metadata.  Raises ValueError if line breaks in names hide the annotations."""
+        columns = set(_annotated(parquet.schema))
         with_spark: Mapping[bytes, bytes] = parquet.metadata.metadata or {}
-        with contextlib.suppress(ValueError, RecursionError):  # another program's text under Spark's name
-            names |= _named("", json.loads(with_spark.get(_ROW_METADATA, b"null")))
-        return Variants(frozenset(names))
+        with contextlib.suppress(
+            ValueError, LookupError, TypeError, RecursionError
+        ):  # another program's text
+            spark = json.loads(with_spark.get(_ROW_METADATA, b"null"))
+            columns |= set(_of_spark(spark, pa.struct(list(parquet.schema_arrow)), 0))
+        return Variants(frozenset(columns))
 
     def as_json(self, table: pa.Table, faults: Faults) -> pa.Table:
         """Returns the records with typed JSON in place of variants, at any depth.
 
         Adds variants that cannot be read to `faults`, by row of the table; their values are null here.
         """
-        if not self.names:
+        if not self.columns:
             return table
-        rows = np.arange(table.num_rows)
+        rows, column = np.arange(table.num_rows), 0
         for at, field in enumerate(table.schema):
 
             def change(array: pa.Array, inner: pa.Field, of: RowNumbers, path: str = field.name) -> Any:
-                if not (inner.name in self.names and _is_variant(inner.type)):
+                nonlocal column
+                if not is_nested(inner.type):
+                    column += 1
+                if not (_is_variant(inner.type) and _metadata_of(inner.type, column) in self.columns):
                     return None
+                column += _columns_of(inner.type)
                 return _texts(array, of, path, faults), json_field(inner.name)
 
             array, changed = rebuilt(table.column(at).combine_chunks(), field, rows, change)
@@ -78,18 +88,58 @@ class Variants:
         return table
 
 
-def _named(name: str, kind: Any) -> set[str]:
-    """Returns the names of variants in one of Spark's schemas, as Parquet spells them."""
-    match kind:
-        case "variant":
-            return {name}
-        case {"type": "struct", "fields": list(fields)}:
-            return set().union(*(_named(field["name"], field["type"]) for field in fields))
-        case {"type": "array", "elementType": element}:
-            return _named("element", element)
-        case {"type": "map", "valueType": value}:
-            return _named("value", value)
-    return set()
+def _annotated(schema: Any) -> Iterator[int]:
+    """Yields the number of the column `metadata` of each group that is annotated as a variant."""
+    text = str(schema)
+    if "(Variant(" not in text:
+        return
+    _, *lines = text.split("\n")  # the first names Python's object
+    groups: dict[int, bool] = {}
+    column = depths = 0
+    for line in lines:
+        depth = len(line) - len(line.lstrip(" "))
+        if line.endswith("{"):
+            groups[depth] = _ANNOTATED.match(line) is not None
+            depths += 1
+        elif line.endswith("}"):
+            depths -= 1
+        elif line and not line.endswith(";"):
+            raise ValueError(_BROKEN)
+        elif line:
+            if groups.get(depth - 2) and _METADATA.match(line):
+                yield column
+            column += 1
+    if column != len(schema) or depths:
+        raise ValueError(_BROKEN)
+
+
+def _of_spark(spark: Any, kind: pa.DataType, column: int) -> Iterator[int]:
+    """Yields the same for Spark's schema of a type, whose first column has the number `column`."""
+    match spark:
+        case "variant" if _is_variant(kind):
+            yield _metadata_of(kind, column)
+        case {"type": "struct", "fields": list(fields)} if pa.types.is_struct(kind):
+            by_name = {field["name"]: field["type"] for field in fields}
+            for member in kind:
+                yield from _of_spark(by_name.get(member.name), member.type, column)
+                column += _columns_of(member.type)
+        case {"type": "array", "elementType": element} if is_list(kind):
+            yield from _of_spark(element, kind.value_type, column)
+        case {"type": "map", "valueType": value} if pa.types.is_map(kind):
+            yield from _of_spark(value, kind.item_type, column + _columns_of(kind.key_type))
+
+
+def _columns_of(kind: pa.DataType) -> int:
+    """Returns how many columns of a Parquet file a type takes."""
+    if not is_nested(kind):
+        return 1
+    return sum(_columns_of(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _metadata_of(kind: pa.StructType, column: int) -> int:
+    """Returns the number of the column `metadata` of a variant whose first column has the number `column`."""
+    before = kind.get_field_index(METADATA)
+    return column + sum(_columns_of(kind.field(at).type) for at in range(before))
 
 
 def _is_variant(kind: pa.DataType) -> bool:
