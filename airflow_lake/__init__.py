@@ -16,7 +16,7 @@
 An Airflow of your own, with `log-lake[airflow]` installed, gets the agents as DAGs by one file in its DAGs
 folder:
 
-    from airflow_lake.dags import apply, checkpoint, compact, derive, erasure, ingest, intervals
+    from airflow_lake.dags import apply, checkpoint, compact, derive, erasure, index, ingest, intervals
     from airflow_lake.dags import retention, split, tombstones
 
 The agents are also groups for a DAG of your own (`airflow_lake.groups`).  The DAG files are kept in `dags/` of

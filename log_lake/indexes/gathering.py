@@ -41,8 +41,8 @@ memory while the object is written, and the index of so many has 11 MB."""
 _GATHERED = 1 << 20
 """Numbers, or values, that are gathered before they are made fewer."""
 
-_FINE_RUNS = 16 * RUNS
-"""Runs of each part of an object's values, before all parts become one."""
+_FINE_RUNS = 4 * RUNS
+"""Runs of each part of an object's values, if there are several, before all parts become one."""
 
 _LONGEST = 1 << 10
 """Bytes of the least and the greatest value in a sketch; longer ones are not known."""
@@ -158,7 +158,7 @@ class SketchedValues:
             self.values += [chunk.drop_null() for chunk in column.chunks]
             self.waiting += len(column) - column.null_count
             if self.waiting >= _GATHERED:
-                self._rank()
+                self._rank(_FINE_RUNS)
 
     def _count(self, numbers: Numbers) -> None:
         if self.registers is None:
@@ -168,7 +168,7 @@ class SketchedValues:
         else:
             np.maximum(self.registers, registers_of(numbers), out=self.registers)
 
-    def _rank(self) -> None:
+    def _rank(self, runs: int) -> None:
         """Turns the waiting values into ranks."""
         array = pa.chunked_array(self.values, self.field.type).combine_chunks()
         if isinstance(array, pa.ChunkedArray):
@@ -176,7 +176,7 @@ class SketchedValues:
         self.values, self.waiting = [], 0
         if not len(array):
             return
-        ends = run_ends(len(array), _FINE_RUNS)
+        ends = run_ends(len(array), runs)
         order = pc.array_sort_indices(array)
         last = array.take(order.take(pa.array([end - 1 for end in ends])))
         encoded = keys_at(pa.table({"v": last}), list(range(len(ends))), _KEY)
@@ -185,7 +185,7 @@ class SketchedValues:
 
     def sketch(self) -> Sketch:
         """The sketch of all values so far."""
-        self._rank()
+        self._rank(_FINE_RUNS if self.ranks else RUNS)
         ranks = united_ranks(self.ranks, most=RUNS)
         return Sketch(
             self.records,

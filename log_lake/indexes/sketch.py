@@ -184,7 +184,7 @@ def united_ranks(parts: Iterable[Ranks], *, most: int) -> Ranks:
     parts = list(parts)
     pairs = sorted((v, n) for part in parts for v, n in zip(part.values, part.lengths, strict=True))
     off = sum(part.off for part in parts)
-    if len(pairs) <= most:
+    if len(pairs) <= most + 1:
         return Ranks(tuple(v for v, _ in pairs), tuple(n for _, n in pairs), off)
     least = sum(n for _, n in pairs) / most
     values: list[bytes] = []

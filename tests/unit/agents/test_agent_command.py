@@ -80,6 +80,8 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     assert ran("split", "a")["added"] == 1
     assert ran("retention", "a")["deletes"] == 1
     assert (records(lake, "a"), ran("tombstones", "a")["rewritten"]) == (5, 1)
+    lake.configure_pool("a", {"index.by_ts": "bloom(ts)"})
+    assert (ran("index", "a")["objects"], ran("index")["pools"]) == (1, 0)
     assert ran("checkpoint")["journals"] >= 2
     erased = ran(
         "erasure", "b", "--where", "ts > timestamp '2900-01-01'", "--grace", "0s", "--no-keep-history"
