@@ -147,16 +147,23 @@ def duckdb_figures(path: str, exactly: str) -> dict[str, Any]:
     return answer | {"records": OBJECTS * EACH, "note": note}
 
 
+def in_micros(number: int) -> pa.Table:
+    """The records of a load with times that every peer has."""
+    records, micros = table(number), pa.timestamp("us")
+    kinds = [f.with_type(micros) if pa.types.is_timestamp(f.type) else f for f in records.schema]
+    return records.cast(pa.schema(kinds))
+
+
 def peer(path: str, name: str, id: str) -> dict[str, Any]:
     """A lookup in a table of another format, which is made first; with lance's own index if its name says so."""
     sys.path.append(str(FOLDER))
     table_path = f"{path}/{name}"
     plain = name.partition("-")[0]
     it = PEERS[plain]()
-    it.create(table_path, table(0))
+    it.create(table_path, in_micros(0))
     it.open(table_path)
     for number in range(OBJECTS):
-        it.append(table(number))
+        it.append(in_micros(number))
     where = f"id = '{id}'"
     if plain == "lance":
         import lance

@@ -112,13 +112,13 @@ def _show(args: Namespace) -> None:
 
 def _make(args: Namespace) -> None:
     name = args.names[0]
-    made = make_indexes(_pool(open_lake(args), name), checks=lambda index: True)
+    indexes = make_indexes(_pool(open_lake(args), name), checks=lambda index: True)
     if args.json:
-        print_json({"pool": name, "objects": made.objects, "size": made.size})
+        print_json({"pool": name, "objects": indexes.objects, "size": indexes.size})
     else:
-        say(f"{name}: made the indexes of {counted(made.objects, 'object')}, {human_size(made.size)}")
-    if made.faults:
-        raise Corrupt(f"{name}: {'; '.join(made.faults)}; lake fsck {name} says what else is damaged")
+        say(f"{name}: made the indexes of {counted(indexes.objects, 'object')}, {human_size(indexes.size)}")
+    if indexes.faults:
+        raise Corrupt(f"{name}: {'; '.join(indexes.faults)}; lake fsck {name} says what else is damaged")
 
 
 def _summary(args: Namespace) -> None:

@@ -180,7 +180,7 @@ class SketchedValues:
         order = pc.array_sort_indices(array)
         last = array.take(order.take(pa.array([end - 1 for end in ends])))
         encoded = keys_at(pa.table({"v": last}), list(range(len(ends))), _KEY)
-        lengths = tuple(int(n) for n in np.diff([0, *ends]))
+        lengths = tuple(int(length) for length in np.diff([0, *ends]))
         self.ranks.append(Ranks(tuple(encoded), lengths, max(lengths) - 1))
 
     def sketch(self) -> Sketch:

@@ -75,8 +75,8 @@ class Answered:
 def ask(store: Store, pool_id: str, question: IndexQuestion) -> Answered:
     """The answer of the index object.  Never raises an error of the lake."""
     look = _ask_filter if question.rule.kind == BLOOM else _ask_groups
-    found = _opened(store, pool_id, question.object_id, question.rule, lambda file: look(file, question))
-    return Answered(found) if isinstance(found, IndexAnswer) else found
+    answer = _opened(store, pool_id, question.object_id, question.rule, lambda file: look(file, question))
+    return Answered(answer) if isinstance(answer, IndexAnswer) else answer
 
 
 def read_sketch(store: Store, pool_id: str, object_id: str, rule: IndexRule) -> Sketch | IndexAnswer:

@@ -35,8 +35,8 @@ def body_of(groups: Sequence[Numbers]) -> bytes:
     return len(groups).to_bytes(8, "little") + numbers.astype("<u8").tobytes() + packed.tobytes()
 
 
-def groups_with(body: bytes, values: int, wanted: Iterable[int]) -> frozenset[int] | None:
-    """The row groups that hold one of the wanted numbers; None if the index does not know.
+def groups_with(body: bytes, values: int, sought: Iterable[int]) -> frozenset[int] | None:
+    """The row groups that hold one of the sought numbers; None if the index does not know.
 
     `values`: how many distinct numbers the body has.  Raises Corrupt if it has another size.
     """
@@ -48,7 +48,7 @@ def groups_with(body: bytes, values: int, wanted: Iterable[int]) -> frozenset[in
         raise Corrupt("its header does not fit its values")
     numbers = np.frombuffer(body, "<u8", count=values, offset=8)
     bits = np.frombuffer(body, np.uint8, offset=8 + 8 * values).reshape(values, width)
-    asked = np.array(list(wanted), np.uint64)
+    asked = np.array(list(sought), np.uint64)
     places = np.flatnonzero(np.isin(numbers, asked))
-    held = np.bitwise_or.reduce(bits[places], axis=0) if len(places) else np.zeros(width, np.uint8)
-    return frozenset(int(g) for g in np.flatnonzero(np.unpackbits(held, bitorder="little")[:groups]))
+    union = np.bitwise_or.reduce(bits[places], axis=0) if len(places) else np.zeros(width, np.uint8)
+    return frozenset(int(g) for g in np.flatnonzero(np.unpackbits(union, bitorder="little")[:groups]))

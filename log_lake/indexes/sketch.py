@@ -87,9 +87,9 @@ class Sketch(msgspec.Struct, frozen=True, array_like=True):
             return None
         if share <= 0 or share >= 1:
             return (self.low if share <= 0 else self.high) or None
-        wanted = max(1, math.ceil(share * total) - self.off // 2)  # so that it is off in both directions
+        least = max(1, math.ceil(share * total) - self.off // 2)  # so that it is off in both directions
         for value, rank in zip(self.values, accumulate(self.lengths), strict=True):
-            if rank >= wanted:
+            if rank >= least:
                 return value
         return self.values[-1]
 
@@ -182,11 +182,11 @@ def run_ends(count: int, runs: int) -> list[int]:
 def united_ranks(parts: Iterable[Ranks], *, most: int) -> Ranks:
     """The ranks of all values together, in at most `most` runs beside that of the least value."""
     parts = list(parts)
-    pairs = sorted((v, n) for part in parts for v, n in zip(part.values, part.lengths, strict=True))
+    pairs = sorted(pair for part in parts for pair in zip(part.values, part.lengths, strict=True))
     off = sum(part.off for part in parts)
     if len(pairs) <= most + 1:
-        return Ranks(tuple(v for v, _ in pairs), tuple(n for _, n in pairs), off)
-    least = sum(n for _, n in pairs) / most
+        return Ranks(tuple(value for value, _ in pairs), tuple(count for _, count in pairs), off)
+    least = sum(count for _, count in pairs) / most
     values: list[bytes] = []
     lengths: list[int] = []
     length, loses = 0, 0

@@ -48,11 +48,11 @@ class IndexWriter:
         """
         written = 0
         for rule, gathering in (self._gathered or {}).items():
-            made = gathering.body()
-            if made is None:
+            index = gathering.body()
+            if index is None:
                 continue
             name = index_name(pool_id, object_id, rule.digest)
-            data = index_bytes(rule, object_id, values=made[0], body=made[1])
+            data = index_bytes(rule, object_id, values=index[0], body=index[1])
             try:
                 store.create(name, data)
                 written += len(data)

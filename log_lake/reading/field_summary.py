@@ -92,9 +92,9 @@ def figures_of(
     the records of a plan.  Raises InvalidInput, and what `read` raises."""
     if wrong := [share for share in shares if not 0 <= share <= 1]:
         raise InvalidInput(f"quantile {wrong[0]}: give shares from 0 to 1 (inclusive)")
-    known = known_references(plan)
-    reasons = dict(known.read)
-    sketches, without = _sketches(revision, known.references, written, store)
+    division = known_references(plan)
+    reasons = dict(division.read)
+    sketches, without = _sketches(revision, division.references, written, store)
     reasons |= without
     if reasons:
         references = tuple(sorted(reasons, key=lambda reference: reference.order))
@@ -139,8 +139,8 @@ def _sketches(
         else:
             asked.append(reference)
     pool_id = revision.config.id
-    found = in_threads(store, lambda reference: read_sketch(store, pool_id, reference.object, rule), asked)
-    for reference, sketch in zip(asked, found, strict=True):
+    answers = in_threads(store, lambda reference: read_sketch(store, pool_id, reference.object, rule), asked)
+    for reference, sketch in zip(asked, answers, strict=True):
         if isinstance(sketch, IndexAnswer):
             read[reference] = sketch.value
         elif sketch.records != reference.records:
@@ -153,14 +153,14 @@ def _sketches(
 def _rule_of(revision: Revision, written: str) -> IndexRule | None:
     """Returns the rule that makes sketches of the field, with the stored name of its field."""
     rules = revision.settings.index_rules if not revision.sub_pool else ()
-    wanted = indexed_field(revision.schema, written)
+    own = indexed_field(revision.schema, written)
     same = [
         rule
         for rule in rules
         if rule.kind == SKETCH
         and (one := indexed_field(revision.schema, rule.field)) is not None
-        and wanted is not None
-        and one[0] == wanted[0]
+        and own is not None
+        and one[0] == own[0]
     ]
     return revision.names.stored_rule(same[0]) if same else None
 

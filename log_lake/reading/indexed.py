@@ -109,8 +109,10 @@ def asked(
             objects[reference.object] = truth
     pool_id = revision.config.id
     looks = [_Look(object_id, lambda question: ask(store, pool_id, question)) for object_id in objects]
-    found = in_threads(store, lambda at: looks[at].groups(objects[looks[at].object_id]), range(len(looks)))
-    by_object = {look.object_id: one for look, one in zip(looks, found, strict=True)}
+    groups_of = in_threads(
+        store, lambda at: looks[at].groups(objects[looks[at].object_id]), range(len(looks))
+    )
+    by_object = {look.object_id: one for look, one in zip(looks, groups_of, strict=True)}
     absent = frozenset(object_id for object_id, groups in by_object.items() if groups == NONE)
     some = {object_id: groups for object_id, groups in by_object.items() if groups}
     answers = Counter(one.answer for look in looks for one in look.answers.values())

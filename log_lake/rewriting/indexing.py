@@ -138,7 +138,7 @@ def make_indexes(
     """
     loaded = pool.history.load_open()
     work = workers or Here.of(pool.context)
-    made: list[IndexMade] = []
+    results: list[IndexMade] = []
     with pool.read_lease(loaded.version, why="index", optional=False) as lease:
         there = list(list_indexes(pool.store, pool.config.id))
         damaged = faults_of(pool.store, [one for one in there if checks(one.info.name)])
@@ -150,15 +150,15 @@ def make_indexes(
             if lease.is_lost:  # a vacuum may take the objects; the next run begins anew
                 break
             part = chosen[start : start + step]
-            made += work.map(partial(make_index, pool.config), part, each=EACH, alone=1)
+            results += work.map(partial(make_index, pool.config), part, each=EACH, alone=1)
             progress(len(part))
     return IndexesMade(
-        objects=sum(one.size > 0 for one in made),
-        size=sum(one.size for one in made),
+        objects=sum(one.size > 0 for one in results),
+        size=sum(one.size for one in results),
         damaged=len(damaged),
-        gone=sum(one.is_gone for one in made),
-        left=len(tasks) - len(made),
-        faults=tuple(one.fault for one in made if one.fault),
+        gone=sum(one.is_gone for one in results),
+        left=len(tasks) - len(results),
+        faults=tuple(one.fault for one in results if one.fault),
     )
 
 

@@ -67,8 +67,10 @@ class IndexAgent(Agent[IndexWork, IndexResult]):
         pool = lake.pool(work.pool)
         most = policy_of(pool.settings).most_bytes
         with open_workers(lake.context, f"lake index {work.pool}", size=min(work.size, most)) as workers:
-            made = make_indexes(pool, checks=set(work.damaged).__contains__, workers=workers, most_bytes=most)
-        result = IndexResult(work.pool, None, **vars(made))
+            indexes = make_indexes(
+                pool, checks=set(work.damaged).__contains__, workers=workers, most_bytes=most
+            )
+        result = IndexResult(work.pool, None, **vars(indexes))
         log.info("%s", pool_line(result))
         return result
 
