@@ -123,6 +123,9 @@ def _fights(signs: PoolSigns) -> Iterator[Judged]:
             f"no record expires by its age: {signs.state.expire_fault}",
             command=_command("lake describe", signs),
         )
+    for name in signs.state.idle_filters if signs.state else ():
+        says = f"{name} hides nothing: no record ever had a field that it names"
+        yield Judged(Severity.ATTENTION, says, command=_command("lake describe", signs))
 
 
 def _paused(signs: PoolSigns) -> Iterator[Judged]:

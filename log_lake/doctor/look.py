@@ -46,6 +46,7 @@ from log_lake.publish.lag import MAX_COUNTED
 from log_lake.publish.place import place_of
 from log_lake.publish.published import published_at
 from log_lake.reading.age_off import tells_time
+from log_lake.reading.filters import idle_filters
 from log_lake.reading.revision import Revision
 
 T = TypeVar("T")
@@ -120,6 +121,7 @@ def _state(pool: Pool, version: int, state: PoolState, *, noted: float | None, n
         live=revision.snapshot.size,
         ahead=_ahead(pool, version, state, latest=now if noted is None else noted + RENEW),
         expire_fault=_expire_fault(revision),
+        idle_filters=idle_filters(revision.settings, revision.filters) if revision.references else (),
     )
 
 

@@ -59,7 +59,7 @@ class StateSigns:
     were made, ascending.  `deletes` and `replaces`: the times of tombstones that are not retired, ascending.
     `live`: the bytes of the objects.  `ahead`: by how many seconds the time of the newest transaction is ahead
     of the store's clock.  `expire_fault`: why no age follows from the field that `expire.by` names; "" if one
-    does.
+    does.  `idle_filters`: settings of filters that hide nothing, because no record has a field that they name.
     """
 
     version: int
@@ -69,6 +69,7 @@ class StateSigns:
     live: int = 0
     ahead: float = 0.0
     expire_fault: str = ""
+    idle_filters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -217,6 +217,11 @@ def _(ward: Ward) -> None:
     ward.pool(loads=1, settings={"expire.age": "30d", "expire.by": "tiem"})
 
 
+@ill("fight of a filter without its field")
+def _(ward: Ward) -> None:
+    ward.pool(loads=1, settings={"keep.where": "levle = 'warn'"})
+
+
 @ill("fight of a pause and a publication")
 def _(ward: Ward) -> None:
     ward.pool(loads=1, settings={"publish.iceberg": "beside", "upkeep": "paused"})
