@@ -14,7 +14,7 @@ and by plans of reads.
 
 from lake_core.conditions.fields import top_level
 from lake_core.conditions.prune import may_hold, must_hold
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
 
 __all__ = [
     "And",
@@ -24,8 +24,8 @@ __all__ = [
     "In",
     "IsNull",
     "Not",
-    "NotTrue",
     "Or",
+    "Unless",
     "may_hold",
     "must_hold",
     "top_level",

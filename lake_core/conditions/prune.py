@@ -20,7 +20,7 @@ from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import encode_value, key_class
 from lake_core.records import Column
-from lake_core.records.conditions import OPS, And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.records.conditions import OPS, And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
 
 FALSE, NULL, TRUE = 0, 1, 2
 """The three answers, numbered so that `and` of several answers is the least of them, and `or` the greatest."""
@@ -53,7 +53,7 @@ def _truths(condition: Condition, schema: pa.Schema, columns: tuple[Column, ...]
             return frozenset(TRUE - truth for truth in _truths(of, schema, columns, records))
         case Called():
             return _ANY
-        case NotTrue(of):
+        case Unless(of):
             truths = _truths(of, schema, columns, records)
             return frozenset(FALSE if truth == TRUE else TRUE for truth in truths)
         case _:

@@ -78,8 +78,9 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
         _check_depth((self.of,))
 
 
-class NotTrue(msgspec.Struct, frozen=True, tag="not_true"):
-    """True if a condition is false or null; never null.  Filters of a pool are such conditions; none is stored."""
+class Unless(msgspec.Struct, frozen=True, tag="unless"):
+    """True unless a condition is true, also if it is null; never null.  Only filters are such conditions; none is
+    stored."""
 
     of: Condition
 
@@ -147,14 +148,14 @@ class IsNull(msgspec.Struct, frozen=True, tag="is_null"):
         _check_path(self.field)
 
 
-Condition = And | Or | Not | NotTrue | Called | Compare | In | IsNull
+Condition = And | Or | Not | Unless | Called | Compare | In | IsNull
 
 
 def members(condition: Condition) -> tuple[Condition, ...]:
     """Returns the direct members of a condition."""
     if isinstance(condition, And | Or):
         return condition.of
-    return (condition.of,) if isinstance(condition, Not | NotTrue) else ()
+    return (condition.of,) if isinstance(condition, Not | Unless) else ()
 
 
 def check_value(data: bytes) -> Value:

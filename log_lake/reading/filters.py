@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records.conditions import Called, Condition, NotTrue
+from lake_core.records.conditions import Called, Condition, Unless
 from lake_core.values.types import show_type
 from log_lake.fields.names import SAME, FieldNames
 from log_lake.reading.age_off import NAME as AGE_OFF
@@ -85,4 +85,4 @@ def _keep(id: str, condition: Condition, settings: Settings, schema: pa.Schema) 
     if kept is None:
         return None
     setting = SETTING_OF[id]
-    return newer_than_all(id, EVERYTHING, NotTrue(kept), reason=f"{setting}={settings.text(setting)}")
+    return newer_than_all(id, EVERYTHING, Unless(kept), reason=f"{setting}={settings.text(setting)}")

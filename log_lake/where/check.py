@@ -36,7 +36,7 @@ import pyarrow as pa
 from lake_core.conditions.fields import find_field, resolve
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Path, Unless
 from lake_core.values.types import is_json, show_type
 from log_lake.texts.classes import of_class, readings
 from log_lake.texts.value import NotReadable
@@ -75,7 +75,7 @@ def fitted(condition: Condition, schema: pa.Schema) -> Condition | None:
         case And(of) | Or(of):
             members = [member for one in of if (member := fitted(one, schema)) is not None]
             return type(condition)(tuple(members)) if len(members) == len(of) else None
-        case Not(of) | NotTrue(of):
+        case Not(of) | Unless(of):
             inner = fitted(of, schema)
             return None if inner is None else type(condition)(inner)
         case Called(fields=names):
@@ -112,8 +112,8 @@ class _Check:
                 return Or(tuple(self.typed(member) for member in of))
             case Not(of):
                 return Not(self.typed(of))
-            case NotTrue(of):
-                return NotTrue(self.typed(of))
+            case Unless(of):
+                return Unless(self.typed(of))
             case Called():
                 return condition
             case _:

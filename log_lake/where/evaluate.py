@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lake_core.conditions.classwise import CACHED, NULL_VALUE, among
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Path, Unless
 from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.texts.floor import floor
@@ -65,7 +65,7 @@ def truth(condition: Condition, records: Records) -> Column:
             return pc.invert(truth(of, records))
         case Called():
             return called(condition, records)
-        case NotTrue(of):
+        case Unless(of):
             return pc.invert(pc.fill_null(truth(of, records), False))
         case _:
             return _leaf(condition, records)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
 from lake_core.values.numbers import Op
 
 NOTHING = KeyRange(b"", b"")
@@ -129,7 +129,7 @@ def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> Fie
             return _interval(of, of_field, negated=not negated)
         case Called():
             return ALL
-        case NotTrue(of):
+        case Unless(of):
             return _interval(of, of_field, negated=False) if negated else ALL
         case Compare() | In() | IsNull() if condition.field != (of_field.field.name,):
             return ALL

@@ -21,7 +21,7 @@ from lake_core.conditions import top_level
 from lake_core.conditions.classwise import among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import decode_value, key_class
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Path, Unless
 from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.where.evaluate import Column, Records, column_at, comparison, ordered, truth
@@ -90,7 +90,7 @@ def _shape(condition: Condition, schema: pa.Schema, values: list[pa.Scalar]) -> 
                 return condition
             values.append(meant[1])
             return OpenComparison(condition.field, meant[0])
-        case In() | IsNull() | NotTrue() | Called():
+        case In() | IsNull() | Unless() | Called():
             return condition
 
 

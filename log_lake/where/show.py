@@ -1,4 +1,4 @@
-"""A condition as text: `parse(show(c)) == c`, except for the readings, `NotTrue` and `Called`.
+"""A condition as text: `parse(show(c)) == c`, except for the readings, `Unless` and `Called`.
 
 The readings are the value of a comparison as values of other classes (`records.conditions`).  The text does not
 have them; `check` computes them again.
@@ -6,7 +6,7 @@ have them; `check` computes them again.
 
 from __future__ import annotations
 
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or, Path
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Path, Unless
 from log_lake.where.literals import show_literal
 from log_lake.where.words import quoted, show_name
 
@@ -26,7 +26,7 @@ def show(condition: Condition) -> str:
             return f"not ({show(of)})"
         case Called(function, version, fields):
             return f"{function}@{version}({', '.join(map(show_name, fields))})"
-        case NotTrue(of):
+        case Unless(of):
             return f"({show(of)}) is not true"
         case Compare(field, op, value):
             return f"{show_path(field)} {op} {show_literal(value)}"

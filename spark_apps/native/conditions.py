@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import Value, decode_value, key_class
@@ -20,7 +20,6 @@ from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.texts.floor import floor
 from log_lake.where.evaluate import comparison
-from spark_apps.native import predicates
 from spark_apps.native.columns import NotNative, check_readable
 from spark_apps.native.predicates import (
     All,
@@ -30,6 +29,7 @@ from spark_apps.native.predicates import (
     Constant,
     Empty,
     Inverted,
+    NotTrue,
     Predicate,
     any_of,
 )
@@ -45,8 +45,8 @@ def predicate_of(condition: Condition, schema: pa.Schema) -> Predicate:
             return Any(tuple(predicate_of(member, schema) for member in of))
         case Not(of):
             return Inverted(predicate_of(of, schema))
-        case NotTrue(of):
-            return predicates.NotTrue(predicate_of(of, schema))
+        case Unless(of):
+            return NotTrue(predicate_of(of, schema))
         case Called():
             raise NotNative("a function of the user's own decides")
         case Compare() | In() | IsNull():

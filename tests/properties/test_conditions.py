@@ -16,7 +16,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.conditions import Condition, NotTrue, may_hold, must_hold, top_level
+from lake_core.conditions import Condition, Unless, may_hold, must_hold, top_level
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Instant, encode_key, key_class
 from lake_core.schemas.schema import unite_schemas
@@ -125,7 +125,7 @@ def test_what_statistics_say_of_an_object_is_true_of_its_records(random: Random,
 
 
 def perhaps_of_a_filter(random: Random, condition: Condition) -> Condition:
-    return NotTrue(condition) if random.random() < 0.3 else condition
+    return Unless(condition) if random.random() < 0.3 else condition
 
 
 KEY_FIELDS = ["i", "x", "s", "y", "b", "d", "t", "ns", "m"]

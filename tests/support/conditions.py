@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, Unless
 from lake_core.keys.encoding import Instant, decode_value, encode_value, key_class
 from lake_core.records.conditions import Path
 from lake_core.values.types import is_json, json_field
@@ -244,7 +244,7 @@ def truth(condition: Condition, record: dict[str, Any]) -> bool | None:
         case Not(of):
             inner = truth(of, record)
             return None if inner is None else not inner
-        case NotTrue(of):
+        case Unless(of):
             return truth(of, record) is not True
     assert isinstance(condition, Compare | In | IsNull)
     value: Any = record
