@@ -88,7 +88,7 @@ def check_overlooked(state: PoolState, draft: Draft) -> None:
         return
     added = {a.schema for a in draft.actions if isinstance(a, AddObject) and a.sub_pool != REJECTED}
     ids = {schema_id(schema): schema for schema in draft.schemas}
-    new = {n for id in added if id in ids and id not in state.schemas for n in ids[id].names}
+    new = {name for id in added if id in ids and id not in state.schemas for name in ids[id].names}
     shown = shown_names(state.stored)
     hidden = {name for name in new if name in state.stored and name not in shown}
     if hidden and (lost := hidden - _stored_fields(state)):

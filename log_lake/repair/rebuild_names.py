@@ -33,14 +33,14 @@ def names_left(store: Store, pool_id: str) -> HashTrieMap[str, str]:
         store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0, gated=False
     )  # nothing is committed
     names: HashTrieMap[str, str] = HashTrieMap()
-    known = 0
+    since = 0
     for mark in sorted(history.journal.marks().checkpoints, key=lambda mark: mark.version):
         try:
-            names, known = history.journal.restore(mark).state.stored, mark.version
+            names, since = history.journal.restore(mark).state.stored, mark.version
         except (Corrupt, CheckpointDamaged, CheckpointGone) as error:
             log.warning("%s: passed over: %s", mark.name, error)
     for version, stored in windows.stored(history.journal):
-        if version <= known or isinstance(stored, Corrupt):
+        if version <= since or isinstance(stored, Corrupt):
             continue
         index = 0
         for transaction in stored.entry.transactions:
@@ -52,10 +52,10 @@ def names_left(store: Store, pool_id: str) -> HashTrieMap[str, str]:
 def lost_names(names: HashTrieMap[str, str], schemas: Iterable[pa.Schema]) -> str:
     """Returns a line if the objects show that fields were renamed or dropped, and the journal does not; otherwise
     ""."""
-    made = sorted({name for schema in schemas for name in schema.names if _FRESH.search(name)})
-    if not made or len(names):
+    fresh = sorted({name for schema in schemas for name in schema.names if _FRESH.search(name)})
+    if not fresh or len(names):
         return ""
     return (
         f"fields were renamed or dropped, and what is left of the journal does not say how: readers see stored "
-        f"names, such as {made[0]!r}; rename these (lake fields POOL rename OLD NEW)"
+        f"names, such as {fresh[0]!r}; rename these (lake fields POOL rename OLD NEW)"
     )
