@@ -61,6 +61,7 @@ READS: dict[str, list[list[str]]] = {
     "publish": [["publish", "p", "--status"]],
     "transactions": [["transactions"]],
     "index": [["index", "ls"], ["index", "show", "p"]],
+    "fields": [["fields", "p"]],
     "derive": [["derive"], ["derive", "--run", "--dry-run"]],
 }
 """How each command is called where it changes nothing."""
@@ -85,6 +86,7 @@ CHANGES = [
     ["query", "DELETE FROM p"],
     *(["tag", "p", "t"], ["branch", "p", "b"], ["purge", "p", "--keep", "0s"], ["checkpoint", "p"]),
     *(["vacuum", "p", "--grace", "0s"], ["erase", "p", "--key", "1", "--yes"], ["rename", "p", "q"]),
+    ["fields", "p", "rename", "v", "w"],
 ]
 
 
