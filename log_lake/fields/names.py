@@ -21,7 +21,7 @@ from lake_core.history.renaming import shown_names
 from lake_core.history.tombstone import Tombstone
 from lake_core.naming import REJECTED
 from lake_core.records import AddTombstone
-from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, NotTrue, Or
+from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
 from log_lake.indexes.rule import IndexRule
 from log_lake.where import show
 
@@ -148,8 +148,8 @@ def _renamed(condition: Condition, names: Mapping[str, str]) -> Condition:
             return Or(tuple(_renamed(member, names) for member in of))
         case Not(of):
             return Not(_renamed(of, names))
-        case NotTrue(of):
-            return NotTrue(_renamed(of, names))
+        case Unless(of):
+            return Unless(_renamed(of, names))
         case Called():
             fields = tuple(names.get(name, name) for name in condition.fields)
             return msgspec.structs.replace(condition, fields=fields)
