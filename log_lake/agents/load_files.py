@@ -30,7 +30,7 @@ from log_lake.lake.delete_spec import DeleteSpec
 from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
-from log_lake.lake.token_kinds import Kind
+from log_lake.lake.token_kinds import TokenKind
 from log_lake.loading.block import Block, Reading
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import LostValues, lost_line
@@ -90,7 +90,9 @@ def load_files(
     Raises what `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file changed meanwhile.
     """
     target = lake.pool(pool_name).branch(branch)
-    kinds = () if interval else (Kind.LOAD,)  # an interval may bring records, replace some, or only be marked
+    kinds = (
+        () if interval else (TokenKind.LOAD,)
+    )  # an interval may bring records, replace some, or only be marked
     job = target.begin_load(token=token, message=message, options=options, bulk=bulk, kinds=kinds)
     if isinstance(job, LoadResult):
         log.warning(repeated_line(job, pool_name=pool_name, token=token))

@@ -31,7 +31,7 @@ from log_lake.lake.merges import MergeResult
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
 from log_lake.lake.reverts import RevertResult
-from log_lake.lake.token_kinds import Kind, Kinds
+from log_lake.lake.token_kinds import TokenKind, TokenKinds
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
@@ -271,7 +271,7 @@ class Branch(Line):
         message: str = "",
         options: Mapping[str, str] | None = None,
         bulk: bool = False,
-        kinds: Kinds = (Kind.LOAD,),
+        kinds: TokenKinds = (TokenKind.LOAD,),
     ) -> PendingLoad | LoadResult:
         """Begins a load whose objects other processes build, or returns the first result under the token.
 

@@ -14,7 +14,7 @@ from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.delete_spec import check_delete, may_delete
 from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
-from log_lake.lake.token_kinds import Kind, check_kind
+from log_lake.lake.token_kinds import TokenKind, check_kind
 from log_lake.lake.write import WriteArguments
 from log_lake.texts.keytext import check_classes
 
@@ -88,5 +88,5 @@ def _covers(branch: Line, tombstone_id: str) -> int:
 
 def _repeated(branch: Line, first: Remembered, *, token: str) -> DeleteResult:
     done = repeated_delete(first, token=token)
-    check_kind(branch.history, first, (Kind.DELETE,), token=token)
+    check_kind(branch.history, first, (TokenKind.DELETE,), token=token)
     return done

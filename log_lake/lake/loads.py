@@ -39,7 +39,7 @@ from log_lake.lake.field_changes import field_changes
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
-from log_lake.lake.token_kinds import Kind, Kinds, check_kind
+from log_lake.lake.token_kinds import TokenKind, TokenKinds, check_kind
 from log_lake.lake.write import WriteArguments
 from log_lake.leases import HeldLease
 from log_lake.loading.block import QUARANTINE, Block
@@ -69,7 +69,7 @@ def begin_load(
     branch: Line,
     write: WriteArguments,
     *,
-    kinds: Kinds = (Kind.LOAD,),
+    kinds: TokenKinds = (TokenKind.LOAD,),
     believed: LoadedState[PoolState] | None = None,
 ) -> PendingLoad | LoadResult:
     """Begins a load at the newest version, or returns the first result under the token.

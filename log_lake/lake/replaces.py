@@ -16,7 +16,7 @@ from log_lake.lake.line import Line
 from log_lake.lake.loads import begin_load, builder_of, commit_written, fields_at, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
-from log_lake.lake.token_kinds import Kind
+from log_lake.lake.token_kinds import TokenKind
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.contract import EVOLVE
@@ -65,7 +65,7 @@ def begin_replace(
     If only the new records can show the class of the range's bounds, the bounds stay text until the records are
     read.  With `narrow` the condition narrows the range.
     """
-    pending = begin_load(branch, write, kinds=(Kind.REPLACE,))
+    pending = begin_load(branch, write, kinds=(TokenKind.REPLACE,))
     if isinstance(pending, LoadResult):
         return pending
     if write.where is not None and branch.rule.kind == "upsert":

@@ -20,7 +20,7 @@ from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from log_lake.fields.names import SAME, FieldNames
 from log_lake.lake.field_changes import UNCHANGED, FieldChanges
-from log_lake.lake.token_kinds import Kind, Kinds
+from log_lake.lake.token_kinds import TokenKind, TokenKinds
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.loading.options import Limit
 from log_lake.objects.metadata import Origin
@@ -86,7 +86,7 @@ class PendingLoad:
     bulk: bool = False
     believes: bool = False
     names: FieldNames = SAME
-    kinds: Kinds = (Kind.LOAD,)
+    kinds: TokenKinds = (TokenKind.LOAD,)
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """Returns the contract for the records; None if loads may change the pool's fields, or if there are no

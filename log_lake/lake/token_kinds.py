@@ -18,7 +18,7 @@ from lake_core.records import AddObject, AddTombstone
 from lake_core.records.transactions import Transaction
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kind of a transaction that brings or deletes records; its value names it in errors.
 
     A CHANGE is an UPDATE or a MERGE of an append pool.  In an upsert pool these are loads.
@@ -30,21 +30,23 @@ class Kind(Enum):
     CHANGE = "an UPDATE or a MERGE"
 
 
-def kind_of(transaction: Transaction) -> Kind:
+def kind_of(transaction: Transaction) -> TokenKind:
     """Returns the kind of a transaction that a token committed."""
     tombstones = [a for a in transaction.actions if isinstance(a, AddTombstone) and not a.self_only]
     if not tombstones:
-        return Kind.LOAD
+        return TokenKind.LOAD
     if any(one.replaces for one in tombstones):
-        return Kind.REPLACE
-    return Kind.CHANGE if any(isinstance(a, AddObject) for a in transaction.actions) else Kind.DELETE
+        return TokenKind.REPLACE
+    return (
+        TokenKind.CHANGE if any(isinstance(a, AddObject) for a in transaction.actions) else TokenKind.DELETE
+    )
 
 
-Kinds = tuple[Kind, ...]
+TokenKinds = tuple[TokenKind, ...]
 """The kinds of work for which a token may stand, the usual one first; none: any kind."""
 
 
-def check_kind(history: History, first: Remembered, kinds: Kinds, *, token: str) -> None:
+def check_kind(history: History, first: Remembered, kinds: TokenKinds, *, token: str) -> None:
     """Raises InvalidInput if the token's first transaction was work of another kind.  Sends at most one request.
 
     Raises Corrupt, Unavailable.

@@ -35,7 +35,7 @@ from log_lake.lake.by_keys import as_markers
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.results import LoadResult, check_keyed
-from log_lake.lake.token_kinds import Kind
+from log_lake.lake.token_kinds import TokenKind
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
@@ -103,7 +103,7 @@ def _merge(work: StatementWork, statement: MergeStatement) -> StatementResult:
     is_upsert = not branch.rule.keeps_all
     # in a bulk no two objects share a key, so the builder itself combines records of one key
     write = WriteArguments(token=work.token, message=work.message, bulk=is_upsert)
-    pending = begin_load(branch, write, kinds=(Kind.CHANGE, Kind.LOAD, Kind.DELETE))
+    pending = begin_load(branch, write, kinds=(TokenKind.CHANGE, TokenKind.LOAD, TokenKind.DELETE))
     if isinstance(pending, LoadResult):
         return replace(work.loaded(pending, "merged"), records=None)  # its parts were not kept
     seen = pending.read_version
