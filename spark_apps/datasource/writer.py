@@ -293,11 +293,13 @@ def check_case(branch: Branch, schema: StructType, options: opts.Options) -> Non
 def _fields(branch: Branch, stored: pa.Schema) -> list[str]:
     """Returns the names that the pool has so far: of its key and its settings, and of its records."""
     ages, kept, own = (branch.settings[name] for name in ("age_off", "keep.where", "keep.by"))
+    rounded = branch.settings["roll_up"]
     return [
         *branch.config.key.names,
         *branch.settings.declared,
         *branch.config.aggregates,
         *([ages[0]] if ages else []),
+        *([rounded[0]] if rounded else []),
         *(top_level(kept) if kept else []),
         *(own.fields if own else []),
         *([DELETED] if branch.config.kind == "upsert" else []),

@@ -177,6 +177,16 @@ def test_the_kind_of_the_pool_decides_what_becomes_of_equal_keys(spark: Any, lan
     assert landing.lake.pool("a").at().to_table().to_pylist() == [{"k": 0, "n": 20}, {"k": 1, "n": 25}]
 
 
+def test_a_write_rolls_times_up(spark: Any, landing: Landing) -> None:
+    settings = {"roll_up": "ts:1h"}
+    landing.lake.create_pool("p", key="ts", kind="aggregate", aggregates={"n": "sum"}, settings=settings)
+    write(numbers(spark, "timestamp_seconds(id * 60) as ts", "1L as n", count=180), landing)
+    found = [
+        (row["ts"].timestamp(), int(row["n"])) for row in landing.lake.pool("p").at().to_table().to_pylist()
+    ]
+    assert found == [(0, 60), (3600, 60), (7200, 60)]
+
+
 def test_message_and_author_are_in_the_log(spark: Any, landing: Landing) -> None:
     landing.pool()
     write(numbers(spark), landing, message="by hand", branch="main")
@@ -590,6 +600,8 @@ def test_a_column_that_the_pool_has_in_another_case_is_refused(spark: Any, landi
         ({"kind": "aggregate", "aggregates": {"bytes": "sum"}}, "Bytes", "bytes"),
         ({"settings": {"type.when": "timestamp"}}, "WHEN", "when"),
         ({"settings": {"age_off": "ts:30d"}}, "Ts", "ts"),
+        ({"settings": {"roll_up": "ts:1h"}}, "Ts", "ts"),
+        ({"settings": {"keep.where": "level = 'warn'"}}, "Level", "level"),
     ],
 )
 def test_a_column_that_the_pool_only_speaks_of_is_refused_in_another_case_too(
