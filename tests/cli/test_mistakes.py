@@ -183,15 +183,14 @@ def test_a_command_that_may_not_write(flights: Command, monkeypatch: pytest.Monk
 
 def test_a_token_of_other_work(flights: Command) -> None:
     flights("load", "flights", flights.file("a.ndjson", [{"ts": 3}]), "--token", "t")
-    assert "use another token for a delete" in flights.fails(
-        INVALID_INPUT, "delete", "flights", "--all", "--token", "t"
-    )
+    said = flights.fails(INVALID_INPUT, "delete", "flights", "--all", "--token", "t")
+    assert "which brought 1 record, so nothing was deleted; use another token for a delete" in said
     flights("delete", "flights", "--all", "--token", "d")
     late = flights.file("b.ndjson", [{"ts": 4}])
     said = flights.fails(INVALID_INPUT, "load", "flights", late, "--token", "d")
-    assert "which brought no records, so nothing was loaded; use another token for a load" in said
+    assert "which was a delete and not a load, so nothing was written; use another token" in said
     said = flights.fails(INVALID_INPUT, "query", "INSERT INTO flights (ts) VALUES (5)", "--token", "d")
-    assert "use another token for a load" in said
+    assert "which was a delete and not a load" in said
 
 
 PYTHON: list[tuple[Callable[[Lake], Any], type[LakeError], str]] = [
