@@ -25,7 +25,7 @@ from log_lake.indexes.rule import BLOOM, SKETCH, VALUES
 from log_lake.indexes.sketch import (
     EXACT,
     RUNS,
-    Ranks,
+    RankedRuns,
     Registers,
     Sketch,
     encoded_sketch,
@@ -57,7 +57,7 @@ def distinct_of(numbers: Numbers) -> Numbers:
     return numbers[np.concatenate(([True], ~repeated))] if repeated.any() else numbers
 
 
-class Gathering(Protocol):
+class GatheredIndex(Protocol):
     """What an index is made of, of one field."""
 
     def add(self, table: pa.Table, groups: Sequence[int]) -> None:
@@ -144,7 +144,7 @@ class SketchedValues:
     registers: Registers | None = None
     values: list[pa.Array] = field(default_factory=list)
     waiting: int = 0
-    ranks: list[Ranks] = field(default_factory=list)
+    ranks: list[RankedRuns] = field(default_factory=list)
 
     def add(self, table: pa.Table, groups: Sequence[int]) -> None:
         self.records += table.num_rows
@@ -181,7 +181,7 @@ class SketchedValues:
         last = array.take(order.take(pa.array([end - 1 for end in ends])))
         encoded = keys_at(pa.table({"v": last}), list(range(len(ends))), _KEY)
         lengths = tuple(int(length) for length in np.diff([0, *ends]))
-        self.ranks.append(Ranks(tuple(encoded), lengths, max(lengths) - 1))
+        self.ranks.append(RankedRuns(tuple(encoded), lengths, max(lengths) - 1))
 
     def sketch(self) -> Sketch:
         """The sketch of all values so far."""

@@ -162,7 +162,7 @@ def _tau(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class RankedRuns:
     """Runs of sorted values: the last value of each, encoded, and its length.  Ranks are off by at most `off`."""
 
     values: tuple[bytes, ...] = ()
@@ -179,13 +179,13 @@ def run_ends(count: int, runs: int) -> list[int]:
     return sorted({1, *(count * (run + 1) // runs for run in range(runs))}) if count else []
 
 
-def united_ranks(parts: Iterable[Ranks], *, most: int) -> Ranks:
+def united_ranks(parts: Iterable[RankedRuns], *, most: int) -> RankedRuns:
     """The ranks of all values together, in at most `most` runs beside that of the least value."""
     parts = list(parts)
     pairs = sorted(pair for part in parts for pair in zip(part.values, part.lengths, strict=True))
     off = sum(part.off for part in parts)
     if len(pairs) <= most + 1:
-        return Ranks(tuple(value for value, _ in pairs), tuple(count for _, count in pairs), off)
+        return RankedRuns(tuple(value for value, _ in pairs), tuple(count for _, count in pairs), off)
     least = sum(count for _, count in pairs) / most
     values: list[bytes] = []
     lengths: list[int] = []
@@ -196,7 +196,7 @@ def united_ranks(parts: Iterable[Ranks], *, most: int) -> Ranks:
             values.append(value)
             lengths.append(length)
             loses, length = max(loses, length - count), 0
-    return Ranks(tuple(values), tuple(lengths), off + loses)
+    return RankedRuns(tuple(values), tuple(lengths), off + loses)
 
 
 # ---------------------------------------------------------------- several objects
@@ -204,7 +204,7 @@ def united_ranks(parts: Iterable[Ranks], *, most: int) -> Ranks:
 
 def united(sketches: Sequence[Sketch]) -> Sketch:
     """One sketch of the records of all of them; it keeps all runs, so only their bounds add up."""
-    ranks = united_ranks((Ranks(s.values, s.lengths, s.off) for s in sketches), most=1 << 62)
+    ranks = united_ranks((RankedRuns(s.values, s.lengths, s.off) for s in sketches), most=1 << 62)
     lows, highs = ([getattr(s, end) for s in sketches if s.nulls < s.records] for end in ("low", "high"))
     numbers = registers = b""
     if all(s.is_exact for s in sketches):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError
 from lake_core.store import Store
-from log_lake.indexes.gathering import KINDS, Gathering
+from log_lake.indexes.gathering import KINDS, GatheredIndex
 from log_lake.indexes.hashes import indexed_field
 from log_lake.indexes.layout import index_bytes
 from log_lake.indexes.names import index_name
@@ -29,7 +29,7 @@ class IndexWriter:
 
     def __init__(self, rules: Iterable[IndexRule]) -> None:
         self._rules = tuple(rules)
-        self._gathered: dict[IndexRule, Gathering] | None = None
+        self._gathered: dict[IndexRule, GatheredIndex] | None = None
 
     def add(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Adds records of the object: row groups of these sizes."""

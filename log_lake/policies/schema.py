@@ -42,7 +42,7 @@ def json_schema() -> dict[str, Any]:
                 "description": "declares a field's type, such as timestamp or decimal(9,2)",
                 "type": "string",
             },
-            f"^{INDEX_PREFIX.replace('.', '[.]')}": {
+            f"^{INDEX_PREFIX.replace('.', '[.]')}[^.]*$": {
                 "description": "an index for a field of each data object, such as bloom(flight)",
                 **pattern(FORM),
             },

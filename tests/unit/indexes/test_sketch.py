@@ -20,7 +20,7 @@ from log_lake.indexes.sketch import (
     DISTINCT_ERROR,
     EXACT,
     RUNS,
-    Ranks,
+    RankedRuns,
     Sketch,
     decoded_sketch,
     encoded_sketch,
@@ -107,7 +107,7 @@ def test_few_values_have_exact_quantiles() -> None:
 )
 def test_united_ranks_keep_their_bound(parts: list[list[int]], most: int) -> None:
     ranks = [
-        united_ranks([Ranks(tuple(encode_value(v) for v in sorted(part)), (1,) * len(part))], most=most)
+        united_ranks([RankedRuns(tuple(encode_value(v) for v in sorted(part)), (1,) * len(part))], most=most)
         for part in parts
     ]
     whole, ordered = united_ranks(ranks, most=most), sorted(v for part in parts for v in part)

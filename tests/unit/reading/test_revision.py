@@ -57,11 +57,11 @@ def test_ages_count_from_the_time_of_the_revision(pool: Pool) -> None:
     assert len(revision.may_hide(hides)) == 1
 
 
-def test_a_plan_without_ages_has_the_tombstones_of_the_journal_only(pool: Pool) -> None:
+def test_a_plan_without_filters_has_the_tombstones_of_the_journal_only(pool: Pool) -> None:
     pool.branch().delete(where="k = 2")
     revision = pool.branch().revision()
     assert len(plan_scan(revision).tombstones) == 2
-    assert list(plan_scan(revision, ages=False).tombstones) == revision.tombstones
+    assert list(plan_scan(revision, filtered=False).tombstones) == revision.tombstones
 
 
 def test_a_record_that_has_aged_off_is_deleted_all_the_same_since_the_setting_may_change(pool: Pool) -> None:
