@@ -180,7 +180,8 @@ class LakeFilesOperator(LakeOperator):
         return [by_uri[uri] for uri in sorted(by_uri)]
 
     def committed(self, lake: Lake, context: Context) -> LoadResult | None:
-        """Returns the result that an earlier try committed under the task's token; None if no try did.
+        """Returns the result that an earlier try committed under the task's token, whatever kind of work that was;
+        None if no try did.
 
         Used if no file exists: after a load the user may move the files away before the task is retried.
         """
@@ -189,7 +190,7 @@ class LakeFilesOperator(LakeOperator):
         token = self.token_of(context, self.token)
         if not token:
             return None
-        first = lake.pool(self.pool_name).branch(self.branch).begin_load(token=token)
+        first = lake.pool(self.pool_name).branch(self.branch).begin_load(token=token, kinds=())
         return first if isinstance(first, LoadResult) else None
 
     def manner(self, context: Context) -> dict[str, Any]:
