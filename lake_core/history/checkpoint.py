@@ -67,7 +67,7 @@ from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import Closing, PoolState, Remembered, Tag
-from lake_core.history.tombstone import Tombstone
+from lake_core.history.tombstone import Tombstone, tombstone_of
 from lake_core.history.transactions.part import PendingPart
 from lake_core.ids import id_time
 from lake_core.naming import check_objects
@@ -320,7 +320,7 @@ def _branch_row(branch: BranchState) -> bytes:
 
 def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[str, Tombstone]:
     values = _all_values(file, section, branch)
-    return HashTrieMap({id: MSGPACK.of(Tombstone).decode(value) for id, value in values})
+    return HashTrieMap({id: tombstone_of(value) for id, value in values})
 
 
 def _removed_parts(removed: Removed) -> Iterator[SectionPart]:

@@ -22,8 +22,9 @@ from lake_core.conditions import may_hold, must_hold
 from lake_core.errors import Corrupt
 from lake_core.history.snapshot.reference import Reference
 from lake_core.keys import KeyRange
-from lake_core.records.branching import check_hidden
+from lake_core.records.branching import check_hidden, check_stored
 from lake_core.records.conditions import Condition
+from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import check_counts, check_times
 
 NEVER = 1 << 40
@@ -136,3 +137,10 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
             return True
         schema = schema_of(reference.schema)
         return must_hold(self.condition, schema, reference.columns, records=reference.records)
+
+
+def tombstone_of(stored: bytes) -> Tombstone:
+    """Returns the tombstone that a checkpoint holds.  Raises Corrupt, also for the condition of a filter."""
+    tombstone = MSGPACK.of(Tombstone).decode(stored)
+    check_stored(tombstone.id, tombstone.condition)
+    return tombstone

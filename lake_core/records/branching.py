@@ -14,7 +14,7 @@ import msgspec
 from lake_core.errors import Corrupt
 from lake_core.naming import SUB_POOLS, check_branch_name, is_object
 from lake_core.records.column import Column
-from lake_core.records.conditions import Condition
+from lake_core.records.conditions import Condition, is_of_filter
 from lake_core.records.decoding import check_counts
 from lake_core.records.sums import check_sums
 
@@ -98,6 +98,7 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
                 f"put_tombstone {self.tombstone!r}: needs a name, a sequence and a range that is not empty"
             )
         check_hidden(self.tombstone, sub_pool=self.sub_pool, only=self.only)
+        check_stored(self.tombstone, self.condition)
         check_counts(self.tombstone, seq=self.seq, replaced_in=self.replaced_in)
 
 
@@ -224,6 +225,12 @@ def check_data(object_id: str, data: bytes, *, size: int, inlined: bool) -> None
     bytes."""
     if len(data) != (size if inlined else 0):
         raise Corrupt(f"{object_id}: {len(data)} bytes of an object of {size} bytes lie in the journal")
+
+
+def check_stored(tombstone: str, condition: Condition | None) -> None:
+    """Raises Corrupt if a stored tombstone with this name cannot have the condition."""
+    if condition is not None and is_of_filter(condition):
+        raise Corrupt(f"tombstone {tombstone!r}: has the condition of a filter, which is never stored")
 
 
 def check_hidden(tombstone: str, *, sub_pool: str, only: tuple[int, int] | None) -> None:

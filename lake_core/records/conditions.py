@@ -91,12 +91,14 @@ class Unless(msgspec.Struct, frozen=True, tag="unless"):
 class Called(msgspec.Struct, frozen=True, tag="called"):
     """True if a function of an installed package keeps a record with these values of the fields; none is stored.
 
-    The function gets each field in the type that the pool declares (`types`, as users write them).
+    The function gets each field under the name that readers see (`names`), in the type that the pool declares
+    (`types`, as users write them).
     """
 
     function: str
     version: int
     fields: tuple[str, ...]
+    names: tuple[str, ...]
     types: tuple[str, ...]
 
 
@@ -156,6 +158,11 @@ def members(condition: Condition) -> tuple[Condition, ...]:
     if isinstance(condition, And | Or):
         return condition.of
     return (condition.of,) if isinstance(condition, Not | Unless) else ()
+
+
+def is_of_filter(condition: Condition) -> bool:
+    """Whether a part of the condition is one that only filters have, so that no entry or checkpoint may hold it."""
+    return isinstance(condition, Unless | Called) or any(map(is_of_filter, members(condition)))
 
 
 def check_value(data: bytes) -> Value:

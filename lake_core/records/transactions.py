@@ -31,6 +31,7 @@ from lake_core.records.branching import (
     check_data,
     check_held,
     check_hidden,
+    check_stored,
 )
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
@@ -150,6 +151,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
         if not self.tombstone or (self.high is not None and self.low >= self.high):
             raise Corrupt(f"add_tombstone {self.tombstone!r}: needs a name and a range that is not empty")
         check_hidden(self.tombstone, sub_pool=self.sub_pool, only=self.only)
+        check_stored(self.tombstone, self.condition)
 
 
 class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone", omit_defaults=True):

@@ -75,7 +75,7 @@ def _own(settings: Settings) -> Condition | None:
         return None
     declared = settings.declared
     types = (show_type(declared[name]) if name in declared else "" for name in call.fields)
-    return Called(call.function, call.version, call.fields, tuple(types))
+    return Called(call.function, call.version, call.fields, call.fields, tuple(types))
 
 
 def _keep(id: str, condition: Condition, settings: Settings, schema: pa.Schema) -> Tombstone | None:

@@ -101,8 +101,8 @@ def called(condition: Called, records: pa.Table | pa.RecordBatch) -> pa.ChunkedA
     what = f"keep.by={condition.function}@{condition.version}"
     table = pa.table(
         {
-            name: _in_type(records, name, text, what=what)
-            for name, text in zip(condition.fields, condition.types, strict=True)
+            name: _in_type(records, field, _declared(name, text, what=what))
+            for field, name, text in zip(condition.fields, condition.names, condition.types, strict=True)
         }
     )
     try:
@@ -117,15 +117,17 @@ def called(condition: Called, records: pa.Table | pa.RecordBatch) -> pa.ChunkedA
     return answer if isinstance(answer, pa.ChunkedArray) else pa.chunked_array([answer])
 
 
-def _in_type(
-    records: pa.Table | pa.RecordBatch, name: str, text: str, *, what: str
-) -> pa.Array | pa.ChunkedArray:
-    """Returns a field in its declared type; null for a value that this type does not hold exactly."""
+def _declared(name: str, text: str, *, what: str) -> pa.DataType:
+    """Returns the declared type of a field.  Raises InvalidInput if it has none."""
     if not text:
         raise InvalidInput(
             f"{what}: field {name!r} has no declared type; declare it (lake set POOL type.{name}=TYPE)"
         )
-    kind = declared_field(name, text).type
+    return declared_field(name, text).type
+
+
+def _in_type(records: pa.Table | pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Returns a field in a type; null for a value that this type does not hold exactly."""
     if (at := records.schema.get_field_index(name)) < 0:
         return pa.nulls(records.num_rows, kind)
     field, column = records.schema.field(at), records.column(at)

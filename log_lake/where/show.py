@@ -24,8 +24,8 @@ def show(condition: Condition) -> str:
             return f"{show_path(field)} not in ({_listed(values)})"
         case Not(of):
             return f"not ({show(of)})"
-        case Called(function, version, fields):
-            return f"{function}@{version}({', '.join(map(show_name, fields))})"
+        case Called(function, version, names=names):
+            return f"{function}@{version}({', '.join(map(show_name, names))})"
         case Unless(of):
             return f"({show(of)}) is not true"
         case Compare(field, op, value):

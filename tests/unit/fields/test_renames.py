@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
@@ -22,6 +23,7 @@ from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.sql import query
 from log_lake.view.routes import graph_of
+from log_lake.where.own import OwnFilter, register
 
 ROWS = [{"k": 1, "a": 1, "c": "x"}, {"k": 2, "a": 2, "c": "y"}, {"k": 3, "a": 3, "c": "z"}]
 
@@ -180,6 +182,19 @@ def test_an_index_and_age_off_may_name_a_renamed_field(lake: Lake, pool: Pool) -
     assert pool.at().plan(where="b = 55").left_out.answers
     lake.configure_pool("p", {"age_off": "b:1d"})
     assert rows(lake.pool("p")) == []
+
+
+def test_a_function_of_a_filter_gets_a_renamed_field_by_the_name_that_readers_see(
+    lake: Lake, pool: Pool
+) -> None:
+    register("renamed_fields", OwnFilter(1, lambda records: pc.greater(records["b"], 1)))
+    pool.rename_field(old="a", new="b")
+    pool.rename_field(old="c", new="a")
+    lake.configure_pool("p", {"type.b": "bigint", "keep.by": "renamed_fields@1(b)"})
+    assert [row["b"] for row in rows(lake.pool("p"))] == [2, 3]
+    assert [row["b"] for row in rows(lake.pool("p"), where="a = 'y'", columns=["b"])] == [2]
+    with pytest.raises(InvalidInput, match=r"type\.b, keep\.by name it"):
+        lake.pool("p").rename_field(old="b", new="d")
 
 
 def test_a_sketch_of_a_renamed_field_counts(lake: Lake, pool: Pool) -> None:

@@ -22,6 +22,7 @@ from lake_core.errors import (
 )
 from lake_core.history import History, HistoryLimits, PoolState, Snapshot
 from lake_core.history.snapshot.fixed import CheckpointReferences
+from lake_core.history.tombstone import Tombstone
 from lake_core.ids import IdSource
 from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.journal.marks import Mark
@@ -29,6 +30,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import Consume, RemoveReference, Source
+from lake_core.records.conditions import IsNull, Unless
 from lake_core.records.transactions import sequence
 from lake_core.store import Store
 from log_lake.lake.named import resolve_revision
@@ -95,6 +97,21 @@ def test_an_empty_pool_opens_from_its_checkpoint(store: ScriptedStore) -> None:
     state = restored(store, checkpoint(store))
     assert state.branches["main"].tip == 0
     assert snapshot(state).overlapping() == []
+
+
+@pytest.mark.parametrize("kept", ["tombstones", "settled"])
+def test_a_checkpoint_holds_no_condition_of_a_filter(store: ScriptedStore, kept: str) -> None:
+    history(store).commit(draft(1, add(1)))
+    loaded = history(store).load()
+    main = loaded.state.branches["main"]
+    forged = Tombstone("t", 1, sequence(1, 0), 0, an_id(1), 0, condition=Unless(IsNull(("a",))))
+    branch = replace(main, **{kept: getattr(main, kept).insert("t", forged)})
+    state = replace(loaded.state, branches=loaded.state.branches.insert("main", branch))
+    mark = write_state(
+        history(store).journal, replace(loaded, state=state), id=an_id(1), now=0.0, forget=1 << 40
+    )
+    with pytest.raises(Corrupt, match="the condition of a filter"):
+        restored(store, mark)
 
 
 def test_what_a_checkpoint_knows_decides_what_lands(store: ScriptedStore) -> None:

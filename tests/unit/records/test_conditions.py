@@ -7,9 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys.encoding import Instant, encode_value
-from lake_core.records.conditions import DEEPEST, And, Compare, Condition, In, IsNull, Not, Or
+from lake_core.records import AddTombstone, PutTombstone
+from lake_core.records.conditions import (
+    DEEPEST,
+    And,
+    Called,
+    Compare,
+    Condition,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Unless,
+)
 
 A = IsNull(("a",))
 ONE, TWO, NULL = encode_value(1), encode_value(2), encode_value(None)
@@ -66,3 +78,19 @@ def test_stored_bytes_that_are_no_condition_are_refused(change: dict[str, Any]) 
     assert DECODER.decode(msgspec.msgpack.encode(plain)) == Compare(("a",), "=", ONE)
     with pytest.raises((msgspec.ValidationError, InvalidInput)):
         DECODER.decode(msgspec.msgpack.encode(plain | change))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda c: AddTombstone("t", condition=c), lambda c: PutTombstone("t", 1, condition=c)]
+)
+@pytest.mark.parametrize("of_filter", [Unless(A), Called("f", 1, ("a",), ("a",), ("bigint",))])
+def test_no_entry_holds_the_condition_of_a_filter(make: Any, of_filter: Condition) -> None:
+    """A filter calls functions of installed packages, and whoever writes an entry must not choose them."""
+    for condition in (of_filter, Not(of_filter), And((A, Or((of_filter, A))))):
+        with pytest.raises(Corrupt, match="the condition of a filter"):
+            make(condition)
+        stored = msgspec.msgpack.encode(make(A)).replace(
+            msgspec.msgpack.encode(A), msgspec.msgpack.encode(condition)
+        )
+        with pytest.raises((Corrupt, msgspec.ValidationError), match="the condition of a filter"):
+            msgspec.msgpack.decode(stored, type=type(make(A)))
