@@ -18,17 +18,17 @@ from lake_core.values.types import is_json
 def top_level(condition: Condition) -> tuple[str, ...]:
     """Returns the fields of the pool that a condition reads, each once.  The condition must be checked
     already."""
-    return tuple(dict.fromkeys(_fields(condition)))
+    return tuple(dict.fromkeys(path[0] for path in paths(condition)))
 
 
-def _fields(condition: Condition) -> Iterator[str]:
-    """Yields the fields of a condition's comparisons, from left to right."""
+def paths(condition: Condition) -> Iterator[Path]:
+    """Yields the fields that a condition reads, from left to right."""
     if isinstance(condition, Compare | In | IsNull):
-        yield condition.field[0]
+        yield condition.field
     if isinstance(condition, Called):
-        yield from condition.fields
+        yield from ((name,) for name in condition.fields)
     for member in members(condition):
-        yield from _fields(member)
+        yield from paths(member)
 
 
 def find_field(schema: pa.Schema, path: Path) -> tuple[pa.Field | None, Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from lake_core.records.conditions import Compare, Condition, In, IsNull, members
+from lake_core.conditions.fields import paths
 from lake_core.records.pools import PoolConfig
 from log_lake.settings import Settings
 from log_lake.settings.settings import TYPE_PREFIX
@@ -44,19 +44,11 @@ def _named(config: PoolConfig) -> Iterator[tuple[str, str]]:
     if by := settings["expire.by"]:
         yield "expire.by", by
     if kept := settings["keep.where"]:
-        yield from (("keep.where", path) for path in _paths(kept))
+        yield from (("keep.where", ".".join(path)) for path in paths(kept))
     if call := settings["keep.by"]:
         yield from (("keep.by", name) for name in call.fields)
     if roll_up := settings["roll_up"]:
         yield "roll_up", roll_up[0]
-
-
-def _paths(condition: Condition) -> Iterator[str]:
-    """Yields the fields of a condition's comparisons, as a user writes them."""
-    if isinstance(condition, Compare | In | IsNull):
-        yield ".".join(condition.field)
-    for member in members(condition):
-        yield from _paths(member)
 
 
 def _may_name(query: str, field: str) -> bool:

@@ -92,7 +92,7 @@ class View(Revision):
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
-        if where is not None and self.names:
+        if self.names and not isinstance(where, str | None):  # a text is translated by the plan
             where = self.names.stored_condition(check(where, self.schema))
         with timed(self.store, "scan.plan"):
             plan = plan_scan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -58,14 +59,9 @@ def _hides_more(before: Settings, after: Settings) -> bool:
     return new is not None and (old is None or new[0] != old[0] or new[1] < old[1])
 
 
-def _keeps_others(before: Settings, after: Settings) -> bool:
-    """Whether `keep.where` may hide records that it showed before."""
-    return after["keep.where"] not in (None, before["keep.where"])
-
-
-def _keeps_by_others(before: Settings, after: Settings) -> bool:
-    """Whether `keep.by` may hide records that it showed before."""
-    return after["keep.by"] not in (None, before["keep.by"])
+def _keeps_others(name: str) -> Callable[[Settings, Settings], bool]:
+    """Returns whether the changed filter may hide records that it showed before, for two states of the settings."""
+    return lambda before, after: after[name] not in (None, before[name])
 
 
 def _check(settings: Settings, kind: str, key: PoolKey) -> None:
@@ -82,11 +78,9 @@ def _check_condition(settings: Settings, kind: str, key: PoolKey) -> None:
     """Raises InvalidInput for a condition on fields that an aggregate pool combines from many records."""
     from lake_core.conditions import top_level
 
-    names = [name for name in top_level(settings["keep.where"]) if name not in key.names]
-    if kind == "aggregate" and names:
-        raise InvalidInput(
-            f"setting keep.where={settings.text('keep.where')}: {names[0]!r} is combined from many records; in an "
-            f"aggregate pool the condition may name fields of the key only ({key})"
+    if kind == "aggregate":
+        _check_of_key(
+            settings, "keep.where", top_level(settings["keep.where"]), key, "the condition may name"
         )
 
 
@@ -96,11 +90,16 @@ def _check_own(settings: Settings, kind: str, key: PoolKey) -> None:
 
     call: OwnCall = settings["keep.by"]
     find_filter(call.function, call.version)
-    names = [name for name in call.fields if name not in key.names]
-    if kind == "aggregate" and names:
+    if kind == "aggregate":
+        _check_of_key(settings, "keep.by", call.fields, key, "the function may get")
+
+
+def _check_of_key(settings: Settings, name: str, fields: Sequence[str], key: PoolKey, what: str) -> None:
+    """Raises InvalidInput for a field that is not one of the key."""
+    if others := [one for one in fields if one not in key.names]:
         raise InvalidInput(
-            f"setting keep.by={settings.text('keep.by')}: {names[0]!r} is combined from many records; in an "
-            f"aggregate pool the function may get fields of the key only ({key})"
+            f"setting {name}={settings.text(name)}: {others[0]!r} is combined from many records; in an aggregate "
+            f"pool {what} fields of the key only ({key})"
         )
 
 
@@ -142,14 +141,14 @@ SETTINGS = {
         CONDITION,
         "",
         "condition: hide and later remove records for which it is not true",
-        _keeps_others,
+        _keeps_others("keep.where"),
         _check_condition,
     ),
     "keep.by": Setting(
         OWN_CALL,
         "",
         "hide and later remove records that this function of an installed package does not keep",
-        _keeps_by_others,
+        _keeps_others("keep.by"),
         _check_own,
     ),
 }
