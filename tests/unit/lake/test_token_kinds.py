@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
+from lake_core.history.state import Remembered
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddTombstone
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.results import PendingLoad
+from log_lake.lake.token_kinds import TokenKind, check_kind
 from log_lake.sql_writes import execute
 from log_lake.stores.memory import MemoryStore
+from tests.support.records import add, an_id, entry, transaction
 
 NEW = pa.table({"k": [1], "v": ["new"]})
 MERGE = "MERGE INTO p USING (SELECT 1 AS k, 'new' AS v) s ON p.k = s.k "
@@ -108,3 +113,18 @@ def test_updates_of_every_kind_of_pool_are_repeated_under_their_tokens(kind: str
     for sql in ("UPDATE p SET v = 'b' WHERE k = 1", SAME):
         assert not execute(lake, sql, token=sql).repeated
         assert execute(lake, sql, token=sql).repeated
+
+
+def test_the_kind_is_that_of_the_tokens_own_transaction_in_an_entry_of_several() -> None:
+    load = transaction(add(1), id=an_id(1))
+    delete = transaction(AddTombstone("t"), id=an_id(2))
+    journal = SimpleNamespace(read=lambda version: entry(load, delete))
+    history: Any = SimpleNamespace(journal=journal)
+    for one, kind, other in (
+        (load, TokenKind.LOAD, TokenKind.DELETE),
+        (delete, TokenKind.DELETE, TokenKind.LOAD),
+    ):
+        first = Remembered(1, one.id, 0, 0, 0, 0, 0, 0)
+        check_kind(history, first, (kind,), token="t")
+        with pytest.raises(InvalidInput, match="stands for version 1"):
+            check_kind(history, first, (other,), token="t")
