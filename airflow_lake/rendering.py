@@ -7,8 +7,9 @@ stays unchanged, and a template gives the value of its expression: a text, a lis
 An expression that gives None inside a longer text would become the word "None" there: `t < 'None'` is true for
 every date, and the folder `None` has no file.  So that is refused (decision 368), and so is a name without a value,
 if the DAG lets Jinja write nothing for it; `given` refuses a text that is None as a whole.  In a condition an empty
-text between quotes is refused too: `t > ''` is true for every text (decision 496).  Called by Airflow, for the
-operators, the sensor, and the tasks of the groups.
+text between quotes is refused too: `t > ''` is true for every text (decision 496).  So is an empty folder in
+the name of a file: no file is in `in//`.  Called by Airflow, for the operators, the sensor, and the tasks of the
+groups.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class KeepsTexts:
     """The parameters of the run, once Airflow renders templates for it; later calls have no context."""
     holed: frozenset[str] = frozenset()
     """Rendered texts in which an expression between quotes gave the empty text."""
+    without_folder: frozenset[str] = frozenset()
+    """Rendered texts in which an expression after a slash, and before a slash or the end, gave the empty text."""
     read_files: Mapping[str, str] = {}
     """The texts of files of templates (`template_ext`), by their names, that Airflow did not read when it parsed
     the DAG file, as for a mapped operator."""
@@ -68,8 +71,10 @@ class KeepsTexts:
         except Exception:
             env.handle_exception()
         rendered = env.concat(nodes)
-        if _has_hole(nodes):
+        if _has_hole(nodes, "'", "'"):
             self.holed |= {rendered}
+        if _has_hole([*nodes, "/"], "/", "/"):
+            self.without_folder |= {rendered}
         return rendered[:] if isinstance(rendered, _Nothing) else rendered
 
     def check_condition(self, where: Any) -> None:
@@ -83,6 +88,21 @@ class KeepsTexts:
                 f"{task}: where={where!r}: a template gave an empty text between quotes; nothing was done. Give "
                 "the expression a value, or say in the template what stands there instead"
             )
+
+    def check_files_named(self, names: Iterable[str]) -> None:
+        """Raises InvalidInput if a template gave the empty text between two slashes, or after the last one.
+
+        No file is in `in//`, so a replace with `missing="empty"` would remove its range; `in/` is all of `in`.
+        """
+        from lake_core.errors import InvalidInput
+
+        for name in names:
+            if name in self.without_folder:
+                task = getattr(self, "task_id", "")
+                raise InvalidInput(
+                    f"{task}: files={name!r}: a template gave an empty text between slashes; nothing was done. "
+                    "Give the expression a value, or say in the template what stands there instead"
+                )
 
 
 class _Nothing(str):
@@ -150,8 +170,8 @@ def _or_nothing(_: Any, value: Any) -> Any:
     return NOTHING if value is None else value
 
 
-def _has_hole(parts: Sequence[Any]) -> bool:
-    """Whether an empty part stands between two quotes."""
+def _has_hole(parts: Sequence[Any], before: str, after: str) -> bool:
+    """Whether an empty part stands between these two characters."""
     texts = [part if isinstance(part, str) else "-" for part in parts]
     around = zip(texts, texts[1:], texts[2:], strict=False)
-    return any(not part and left[-1:] == right[:1] == "'" for left, part, right in around)
+    return any(not part and (left[-1:], right[:1]) == (before, after) for left, part, right in around)

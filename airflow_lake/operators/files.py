@@ -116,6 +116,7 @@ class LakeFilesOperator(LakeOperator):
         super().take()
         task = self.task_id
         self.files = given.texts(self.files, "files", task=task)
+        self.check_files_named(self.files)
         self.message = given.text_or_empty(self.message, "message", task=task)
         if self.has_partitions:
             self.partitions = given.filled_in(self.partitions, "partitions", ParameterKind.TEXTS, task=task)

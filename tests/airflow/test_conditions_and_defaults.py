@@ -60,6 +60,8 @@ with DAG("empty", params={"day": ""}, **ONCE) as empty:
     LakeDeleteOperator(task_id="delete", pool_name="days", where=where)
     LakeReplaceOperator(task_id="replace", pool_name="days", files="FOLDER/new.ndjson", where=where)
     LakeDeleteOperator.partial(task_id="mapped", pool_name="days").expand(where=[where])
+    folder = {"pool_name": "days", "low": "2024", "missing": "empty", "files": "FOLDER/{{ params.day }}/*.ndjson"}
+    LakeReplaceOperator(task_id="folder", **folder)
     ErasureGroup(LakeConfig(pools=["days"], asked={"where": where, "grace": "0s"}))
 
 with DAG("undefined", template_undefined=jinja2.Undefined, **ONCE) as undefined:
@@ -150,8 +152,9 @@ def test_an_empty_text_or_none_in_a_condition_removes_nothing(
 ) -> None:
     runs, said = ran
     tasks = runs["empty"].tasks
-    refused = ("delete[-1]", "replace[-1]", "mapped[0]", "erasure.find[-1]")
-    assert [tasks[name] for name in refused] == ["failed"] * 4
+    refused = ("delete[-1]", "replace[-1]", "mapped[0]", "folder[-1]", "erasure.find[-1]")
+    assert [tasks[name] for name in refused] == ["failed"] * 5
+    assert "//*.ndjson': a template gave an empty text between slashes" in said
     assert said.count("where=\"t > ''\": a template gave an empty text between quotes") >= 4
     assert runs["undefined"].state == "failed"
     assert held(place, "days") == DAYS

@@ -118,6 +118,29 @@ def test_an_empty_text_between_quotes_of_a_condition_is_refused(native: bool) ->
     Task().check_condition(filled_in[1])
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_an_empty_text_between_slashes_of_a_files_name_is_refused(native: bool) -> None:
+    env = (NativeEnvironment if native else Environment)()
+    task = Task()
+
+    def named(template: str) -> list[str]:
+        return [task.render_template(template, {"x": ""}, env)]
+
+    for template in ("in/{{ x }}/*.csv", "s3://in/{{ x }}/{{ x }}", "in/{{ x }}"):
+        with pytest.raises(
+            InvalidInput, match="a template gave an empty text between slashes; nothing was done"
+        ):
+            task.check_files_named(named(template))
+    for template in (
+        "in//a.csv",
+        "in/{{ x }}*.csv",
+        "in/day{{ x }}/a.csv",
+        "{{ x }}in/a.csv",
+        "in/{{ x or 'a' }}",
+    ):
+        task.check_files_named(named(template))
+
+
 class DagParam:
     """As Airflow calls the class of `dag.param(...)`."""
 
