@@ -24,9 +24,8 @@ BEYOND = b"\0"
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
     """Returns for each bound the number of records with smaller keys."""
-    comparisons = [
-        comparison(bound, key, table.schema) if _is_searched(table, key) else None for bound in bounds
-    ]
+    is_searched = _is_searched(table, key)
+    comparisons = [comparison(bound, key, table.schema) if is_searched else None for bound in bounds]
     firsts = [
         one.values[0] if one is not None and one.values and one.values[0].is_valid else None
         for one in comparisons

@@ -12,7 +12,7 @@ import datetime as dt
 import decimal
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,15 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import AFTER, Instant, Value, decode_key, encode_key
 
 _ABOVE = b"\0"
+_HOLDERS: dict[type, Callable[[pa.DataType], bool]] = {
+    bool: pa.types.is_boolean,
+    int: pa.types.is_integer,
+    str: pa.types.is_string,
+    bytes: pa.types.is_binary,
+    dt.date: pa.types.is_date32,
+    decimal.Decimal: pa.types.is_decimal,
+}
+"""For each class of a value the check of the types that may hold it exactly."""
 
 
 def column(name: str) -> Any:
@@ -87,15 +96,7 @@ def exact_scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
         if part:
             raise ValueError(value)
         return pa.scalar(seconds * units + whole, pa.int64()).cast(kind)
-    allowed = {
-        bool: pa.types.is_boolean,
-        int: pa.types.is_integer,
-        str: pa.types.is_string,
-        bytes: pa.types.is_binary,
-        dt.date: pa.types.is_date32,
-        decimal.Decimal: pa.types.is_decimal,
-    }
-    holds = allowed.get(type(value))
+    holds = _HOLDERS.get(type(value))
     if holds is None or not holds(kind):  # such as 2.5 on integers
         raise ValueError(value)
     return pa.scalar(value, kind)
