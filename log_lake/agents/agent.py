@@ -156,8 +156,7 @@ class Agent(Generic[W, R]):
     def left(
         self, asked: Request, looks: Mapping[str, PoolLook[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
-        """Returns what `find` hands out in the end.  Before, the limit of the run has chosen `handed` from all
-        `work`."""
+        """Returns the final result of `find`.  `handed`: the work that the run's limit chose from all `work`."""
         return handed
 
     # ---------------------------------------------------------------- run
@@ -177,8 +176,8 @@ class Agent(Generic[W, R]):
         """Raises Unavailable if pieces of work that were done together failed, and a retry may succeed."""
 
     def has_changed(self, lake: Lake, work: W) -> bool:
-        """Whether the work no longer fits what `find` saw.  Then a task that is tried again must start a Spark
-        application of its own: that of the try before does other work."""
+        """Whether the work no longer fits what `find` saw.  If so, a task that is retried must start its own
+        Spark application, because that of the earlier attempt does other work."""
         return False
 
     # ---------------------------------------------------------------- report

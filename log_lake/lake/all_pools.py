@@ -5,9 +5,9 @@ the tags are set.  So the tags have everything that was acknowledged before the 
 that began after the last one was read.  A transaction over pools is in all of them, or in none (`moment`).
 Other transactions that were committed during the reads may be in one pool and not in another.
 
-If a tag cannot be set, those that were set are deleted again; the ids of the transactions that set them show
-that they are not tags which another process set meanwhile under the same name.  A process that is killed may
-leave some, and `delete_from_all` deletes these.
+If a tag cannot be set, those that were set are deleted again.  The process knows its own tags by the ids of the
+transactions that set them, so it deletes no tag of another process.  A process that is killed may leave some
+tags; `delete_from_all` deletes these.
 """
 
 from __future__ import annotations

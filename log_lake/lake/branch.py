@@ -108,7 +108,7 @@ class Branch(Line):
     ) -> LoadResult:
         """Loads an Arrow table as one transaction.  As `load` does, it reads declared types (`type.FIELD`).
 
-        Only one of the `options`, `schema`, applies to records that do not come from files.
+        Of the `options` only `schema` applies, because the others say how files are read.
         """
         write = WriteArguments(token=self.token_of(token), message=message, options=options or {})
         return loads.append_blocks(self, [self.block(records)], write)
@@ -227,8 +227,7 @@ class Branch(Line):
         return merges.merge(self, name, message=message)
 
     def revert(self, revision: str, *, message: str = "") -> RevertResult:
-        """Undoes the transactions of a version of this branch, or one transaction by its id, by a new
-        transaction.
+        """Commits a transaction that undoes those of a version of this branch, or only the one with the given id.
 
         Source files and tokens that they used stay used.  Raises NotFound (purged, or never existed),
         InvalidInput (nothing to undo, or it is merged), Conflict (a later version must be reverted first; the
@@ -316,7 +315,7 @@ class Branch(Line):
         objects replace the records of that range and condition; raises Conflict if another replace took some of
         the range.  Raises InvalidInput if more records were rejected than the load allows.
 
-        `misfits`: by field, how many values of all the objects the pool's field cannot hold (`misfits.summed`).
+        `misfits`: by field, how many new values do not fit the type of the pool's field (`misfits.summed`).
         """
         return loads.commit_load(
             self,

@@ -110,8 +110,8 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
 
 
 def check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> None:
-    """Raises InvalidInput if the new branch would give checkpoints too many bytes of inlined objects: each branch
-    has its own."""
+    """Raises InvalidInput if all branches, with the new one, would have too many bytes of inlined objects for a
+    checkpoint."""
     inlined = sum(branch.snapshot.inlined for _, branch in state.branches.items())
     if target.snapshot.inlined and inlined + target.snapshot.inlined > MOST_OF_BRANCHES:
         raise InvalidInput(
@@ -161,7 +161,7 @@ def _delete(pool: Journaled, name: str) -> BranchResult:
 
 
 def keeping(pool: Journaled, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
-    """Commits a draft that lets a purge keep the loaded state, such as a tag. Ensures that this state has a
+    """Commits a draft, such as a tag, after which purges keep the loaded state.  Ensures that this state has a
     checkpoint before and after the commit."""
     pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()

@@ -1,10 +1,11 @@
 """Clones: a new pool that begins with the records of another one, without a copy of its objects.
 
-1. A tag in the source, `clone-<id>`, keeps the version: its checkpoint from every purge, its objects from every
-   vacuum and erasure.  It has no expiry; it is deleted when the clone no longer needs it (`holds`).
+1. A tag in the source, `clone-<id>`, protects the version: its checkpoint from purges, its objects from vacuums
+   and erasures.  It has no expiry; it is deleted when the clone no longer needs it (`holds`).
 2. The clone's first checkpoint and a fence at its version: its history begins as after a purge.
-3. The clone's first entry.  An agent ends a clone that was never listed by making this very entry, as one that
-   closes the pool.  So only one of the two succeeds, however long the other paused.
+3. The clone's first entry.  If a clone is never listed, an agent ends it: it makes the first entry itself, as
+   one that closes the pool.  Only one of the two processes can make that entry, however long the other one
+   paused.
 4. The clone is listed.  Until then no program sees it.
 
 Called by `Lake.clone`.

@@ -50,8 +50,8 @@ def records_matching(
 ) -> LiveCount:
     """Returns how many of the records that readers see are in the range and fulfil the condition.
 
-    `stored` are the records of the objects that may have such records, by their statistics; if these are more
-    than `looked_at`, the number is only an upper bound.
+    The result's `stored` counts all records of the objects that may have such records, by their statistics.  If
+    that is more than `looked_at`, the number is only an upper bound.
 
     Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
     """
@@ -83,8 +83,7 @@ def _narrowest(view: View) -> list[str]:
 
 
 def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
-    """Returns how many of the records that readers of a revision see a delete will remove; None if the state
-    cannot be read.
+    """Returns how many visible records of a revision a delete will remove; None if the state cannot be read.
 
     The state gives the exact number if the delete covers whole objects of an append pool.  Otherwise it gives
     an upper bound; with `looks`, the records are counted instead if at most `LOOKED_AT` must be read.

@@ -240,7 +240,7 @@ def read_object(
 
 
 def with_marker_column(table: pa.Table) -> pa.Table:
-    """Returns the records with the column of delete markers; it is null if they had none."""
+    """Returns the records with the column of delete markers; if they lack it, one of nulls is added."""
     if DELETED in table.schema.names:
         return table
     return table.append_column(DELETED, pa.nulls(table.num_rows, pa.bool_()))

@@ -56,8 +56,8 @@ def fields_of(view: View) -> list[PoolField]:
 def edit(pool: Journaled, view: View, name: str, new: str | None) -> FieldResult:
     """Renames a field, or drops it (`new` is None), and returns the result.
 
-    Raises NotFound (no such field), InvalidInput (what names the field; a name that is taken), OutcomeUnknown,
-    Unavailable.
+    Raises NotFound (no such field), InvalidInput (a setting names the field, or the name is taken),
+    OutcomeUnknown, Unavailable.
     """
     require_text(name, "field", example="'user'")
     if new is not None:

@@ -78,7 +78,7 @@ class Line(PoolPart):
         Unavailable.
 
         With `recent`, a revision that was the newest a moment ago suffices, such as that of a commit that just
-        ended.  With `believed`, it is that of this state.
+        ended.  `believed`: a state that is used as the newest one, without a request.
         """
         loaded = believed or (self.history.load_recent() if recent else self.history.load_open())
         time = self.context.now() if now is None else now
@@ -127,11 +127,11 @@ class Line(PoolPart):
         return HeldLease(self.store, self.config.id, id, note, after=settings["lease.after"])
 
     def believing(self, write: Callable[[LoadedState[PoolState] | None], W]) -> W:
-        """Returns the result of a write that first believes the state in memory, if it may; then of one that
-        looks for news.
+        """Tries `write` with the state in memory, if that is allowed.  If this does not commit, calls `write`
+        again with None, so that it reads the newest state.  Returns the result.
 
-        The first one must be `is_exact`, so that it is committed only if no other writer changed the branch.  If it
-        is refused, has nothing to do, or knows the token, that may be because the state was old.
+        The first attempt must be `is_exact`: it is committed only if no other writer changed the branch.  If it
+        is refused, has nothing to do, or finds its token used, the reason may be that the state was old.
         """
         believed = self.history.believed()
         if believed is not None:
@@ -177,7 +177,7 @@ class Line(PoolPart):
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
 
     def check_not_derived(self) -> None:
-        """Raises InvalidInput if this is what a derived pool shows, into which only its query writes."""
+        """Raises InvalidInput for a branch of a derived pool into which only the pool's query writes."""
         shown = self.name == MAIN or transaction_of(self.name)
         if shown and self.settings["derive.from"] and self.settings["derive.query"]:
             raise InvalidInput(
@@ -187,7 +187,7 @@ class Line(PoolPart):
 
 
 def discard_refused(context: Context, history: History, refused: Draft) -> None:
-    """Puts the new objects of a refused draft that are below the floor onto the list of removed objects.
+    """Puts those new objects of a refused draft whose ids are below the floor onto the list of removed objects.
 
     A scan for orphans has passed the ids of these objects, because the writer paused for a long time, or its
     clock is behind.  No later scan checks such names.  So the writer itself puts its objects on the list, and a

@@ -109,8 +109,9 @@ def _has(states: States, id: str, over: str, decision: Decision) -> bool:
 def _fate(history: History, over: str, prepared: int) -> Decision | None:
     """Returns the decision of a transaction for a part that was prepared at this version; None if there is none.
 
-    What the pool has settled counts: the decision may have been deleted, and made again by a process that stood
-    still meanwhile.  The decision is read first: it is deleted only when all pools have settled the transaction.
+    If the pool has settled the transaction, its entry counts: the decision may have been deleted, and a process
+    that was paused may have made another one.  The decision is read first, because it is deleted only when all
+    pools have settled.
     """
     decision = history.decisions.get(over)
     for version, transaction in history.read_transactions():

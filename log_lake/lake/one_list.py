@@ -1,8 +1,8 @@
 """A lake for one run that looks at many pools: it reads the list of pools once.
 
-Each look at a pool by its name reads the list again, though it changes seldom: three requests for each pool, and
-for each question about all pools.  For a run of an agent, the list as it was when the run began is as good: what
-was made since has its turn in the next run, and a pool that was dropped since has a closed journal.
+Otherwise each look at a pool by its name, and each question about all pools, would read the list again, with
+three requests.  A run of an agent needs only the list from its beginning.  The next run sees the pools that
+were made since, and a pool that was dropped since has a closed journal.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Pool(Journaled):
         self, version: int, *, why: str, ttl: float | None = None, optional: bool | None = None
     ) -> HeldLease:
         """Returns a lease for a reader of a version.  It lives for `ttl` seconds, by default for the pool's
-        `lease.ttl`.  `optional=False`: the reader may not continue without it."""
+        `lease.ttl`.  `optional=False`: the reader must not continue without the lease."""
         context = self.context
         ttl = self.settings["lease.ttl"] if ttl is None else ttl
         note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))

@@ -25,7 +25,7 @@ from log_lake.texts.keytext import check_classes, show_key
 
 @dataclass(frozen=True)
 class SplitResult:
-    """How many split points were added or removed; `version` and `transaction_id` are None if no point had to be.
+    """The result of adding or removing split points; `version` and `transaction_id` are None if none changed.
 
     `points`: how many were added or removed; `ranges`: how many ranges the pool has now.
     """

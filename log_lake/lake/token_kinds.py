@@ -1,4 +1,4 @@
-"""Refuses a token that stands for another kind of work than the one that uses it again.
+"""Refuses a token whose first transaction was another kind of work than the one that uses it now.
 
 A token makes repeated work count once.  If a replace used the token of a load, it would count as done, although
 nothing was replaced.  The state remembers only totals of a token's transaction, so its entry tells the kind

@@ -80,7 +80,7 @@ def end_branch(pool: Pool, name: str) -> None:
 
 
 def _since(snapshot: Snapshot, over: str) -> Iterable[Reference]:
-    """Returns references among which are all whose objects were written since the transaction began.
+    """Returns references; all whose objects were written since the transaction began are among them.
 
     Loads of the transaction wrote such objects, and so did rewritings of its branch, such as an erasure. A
     fixed part of the snapshot is skipped if its newest id shows that the part is older; otherwise all of its

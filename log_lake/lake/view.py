@@ -297,8 +297,9 @@ class View(Revision):
         """Returns the figures of one field, written as in a condition: records, nulls, bounds, distinct values, and
         the quantiles of these shares, from 0 to 1.
 
-        Objects whose sketch counts are not opened; others are read (`reading.field_summary`).  Raises InvalidInput
-        for a field that the view lacks, or whose type has no index; and what `scan` raises.
+        An object is not opened if its sketch describes what readers see; others are read
+        (`reading.field_summary`).  Raises InvalidInput for a field that the view lacks, or whose type has no
+        index; and what `scan` raises.
         """
         plan = self.plan(columns=[top_level_of(self, field)])
         return figures_of(self, plan, field, self.store, read=self.run, shares=shares)

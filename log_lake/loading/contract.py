@@ -115,11 +115,11 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """Returns the rows that are bad because their value does not fit the field `name`, from `faults`, the rows
-        where it does not.
+        """Returns those of the `faults` that make a record bad.  `faults`: the rows whose value does not fit
+        the field `name`.
 
-        Under `discard` there are none, except for a field of the key: the values are left out, and counted in
-        `lost`.
+        Under `freeze`, and for a field of the key, these are all of them.  Otherwise there are none: the values
+        are left out, and `lost` counts them.
         """
         if name not in self._known or not faults:
             return faults

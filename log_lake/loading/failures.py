@@ -1,4 +1,4 @@
-"""Turns the failure to open a file that a user named into an error of the lake that says what to do.
+"""Errors for files that a user named and that cannot be opened: each says what to do.
 
 A wrong name stays wrong, so it is the user's error.  A server or a disk that does not answer may answer in a
 moment. Clients of stores raise unrelated classes: botocore's are not OSError, and fsspec's HTTP client turns

@@ -44,8 +44,8 @@ COLUMN_BYTES = 512
 """A piece has at least this many bytes for each column: the description of a column takes 100."""
 
 SHARE = 16
-"""The pieces that a merge holds take one part in this many of the memory. In all, the merge needs about five times
-as much."""
+"""The pieces that a merge holds take the memory divided by this.  In all, the merge needs about five times as
+much as the pieces."""
 
 
 @dataclass(frozen=True)

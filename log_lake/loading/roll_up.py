@@ -26,7 +26,8 @@ RollUp = tuple[str, int] | None
 def rolled(table: pa.Table, roll_up: RollUp) -> pa.Table:
     """Returns the records with the times of the field rounded down.
 
-    Raises InvalidInput if the field holds other values than times, or a time that has no room for the rounded one.
+    Raises InvalidInput if the field holds other values than times, or a time whose rounded value its type
+    cannot hold.
     """
     if roll_up is None or roll_up[0] not in table.schema.names:
         return table

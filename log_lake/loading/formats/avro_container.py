@@ -165,7 +165,7 @@ _SAID: dict[str, Callable[[bytes], int]] = {
     "snappy": lambda data: _varint(io.BytesIO(data)) or 0,
     "lz4": lambda data: int.from_bytes(data[:4], "little"),
 }
-"""For each codec that states it in a block: a function that reads how many bytes the block's content has."""
+"""For each codec whose blocks state the size of their content: a function that reads this size, in bytes."""
 
 _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": lambda data, _: data,

@@ -132,8 +132,8 @@ def _shifts_of(days: Ints) -> Ints:
 
 @cache
 def _changes(zone: str) -> tuple[Ints, Ints]:
-    """Returns the moments, in seconds since 1970, from which on a time of the hybrid calendar differs by other
-    seconds; and these seconds. Raises InvalidInput if the zone is unknown."""
+    """Returns the moments, in seconds since 1970, at which the difference between the calendars changes, and
+    the difference in seconds from each moment on.  Raises InvalidInput if the zone is unknown."""
     offset, shift, later = _zone(zone)
     moments = np.array([*(_BEGINS * _DAY - offset).tolist(), *(moment for moment, _ in later)], np.int64)
     shifts = np.array([*(_SHIFTS * _DAY + shift).tolist(), *(after for _, after in later)], np.int64)

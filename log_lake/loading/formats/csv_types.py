@@ -5,7 +5,7 @@
 | boolean | `true` or `false`, `True`, `TRUE` |
 | 64-bit integer, signed, otherwise unsigned | its digits, without a plus or leading zeros |
 | double | a plain number, the shortest text of its double; `5` comes back as `5.0` |
-| decimal | a number, and all have as many digits behind the point: `1.10`, `2.50` |
+| decimal | a number, and all have the same number of digits after the point: `1.10`, `2.50` |
 | date; timestamp | ISO 8601, without a zone |
 | instant | ISO 8601 with `Z`; another offset would not come back |
 | string | anything else: `007`, `+5`, `0x10`, `1e5`, `1.10` beside `1.1`, `1e400` |

@@ -210,9 +210,9 @@ def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64
 
 _NULL = re.compile(rb"null")
 _NULL_RECORDS = tuple(re.compile(begin + rb"[ \t\r,\[]*null") for begin in (rb"\A", rb"\n", rb"}"))
-"""Patterns that find a null where a record may be: at the beginning of a line, or after a record. They are
-several, because Python finds a pattern that begins with one certain letter 40 times as fast as one with several
-possible first letters."""
+"""Patterns that find a null where a record may be: at the beginning of a line, or after a record.  Each begins
+with one certain letter: Python finds such a pattern 40 times as fast as one with several possible first
+letters."""
 
 
 def _has_null_record(block: bytes) -> bool:

@@ -46,7 +46,7 @@ _reader = lru_cache(maxsize=1_024)(VariantReader)
 class Variants:
     """Which fields of a Parquet file are variants, by the number of their column `metadata` in the file.
 
-    Names do not tell them: a record beside a variant may have a field of the same name and form.
+    Names alone do not show it: an ordinary record may have fields with the names and types of a variant's.
     """
 
     columns: frozenset[int]
