@@ -20,7 +20,7 @@
         CheckpointDamaged     part of a checkpoint is damaged: load again, the journal skips it
         NotConserved          a rewriting would lose or change records: nothing was committed, the inputs stay
         JournalLost           a journal that had entries has none: put it back, or rebuild the pool
-        PublishedElsewhere    a published table is of where the lake was before: publish the pool again
+        PublishedElsewhere    a published table names an earlier place of the lake: publish the pool again
       ObjectVacuumed          the revision is older than the retention time
       OutputFailed            make room for the output, or choose another; earlier changes remain
 
@@ -235,7 +235,7 @@ class JournalLost(Corrupt):
 
 
 class PublishedElsewhere(Corrupt):
-    """The newest metadata at a place is of a table at another `location`: the lake was moved or copied.
+    """The newest metadata at a place names a table at another `location`: the lake was moved or copied.
 
     No reader may follow it.  The next publication of the same pool and branch writes the table anew, under the
     next number.

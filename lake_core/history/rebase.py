@@ -13,7 +13,7 @@ newest state and returns the transaction to write, or the one that the draft's t
   overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
   range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
-- If it does not commute with the pending part of a transaction over pools: Undecided; its writer waits.
+- If the draft does not commute with the pending part of a transaction over pools: Undecided; its writer waits.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
 - If a load of a stream did not begin at the state's next offset: Conflict; it must read again (`offsets`).
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.

@@ -1,6 +1,6 @@
 """Names of fields: decides how a draft that renames or drops a field fits the newest state, and folds it; pure.
 
-A state has the stored name of each name that is not stored under itself.  After `a` was renamed to `b`, the
+A state maps each name that differs from its stored name to that stored name.  After `a` was renamed to `b`, the
 name `b` is stored as `a`, and the name `a` under a fresh name that no record has.  The fresh name follows from
 the sequence of the edit, so all writers choose the same.  A stored name that has no name any more is hidden.
 

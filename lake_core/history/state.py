@@ -155,8 +155,8 @@ class PoolState:
     (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
     no branch refers to one.  `pending` are the parts of transactions over several pools, by their ids; `prepared`
     holds, by id of a pool, the greatest version of its pending entries of transactions that are settled here.
-    `homes` are the other pools in whose folders objects of a clone may lie, by id.  `stored` has the stored name of
-    each name of a field that is not stored under itself (`renaming`).
+    `homes` are the other pools in whose folders objects of a clone may lie, by id.  `stored` maps each name of
+    a field that differs from its stored name to that stored name (`renaming`).
     """
 
     branches: HashTrieMap[str, BranchState] = field(

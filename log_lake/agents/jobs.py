@@ -210,7 +210,7 @@ class _Record:
         self._before = Counts()
 
     def begin(self) -> None:
-        """Write the jobs, and hold their lease."""
+        """Writes the jobs, and takes their lease."""
         lease_id = _lease_of(self._jobs[0])
         try:
             pool = _pool_of(self._lake)

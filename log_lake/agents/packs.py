@@ -93,7 +93,7 @@ def read_outcome(lake: Lake, name: str) -> list[dict[str, Any]]:
 
 
 ADVICE = "clear the task `find` of this run, which looks again"
-"""What to do about values between tasks that cannot be used."""
+"""What a user can do if a task cannot use the values that another task passed to it."""
 
 
 def _kept(lake: Lake, name: str) -> bytes:

@@ -1,8 +1,8 @@
 """Finds between which values of the source's first key field the records of a group lie; pure.
 
-An expression that never falls when the field grows has its records of one value between two values of the field.
-The rules below turn `expression = value` into such bounds, as SQL over the value, from the outside of the
-expression to the field.  Both bounds are inclusive, and may be wider than the group.
+If an expression never falls while the field grows, the records with one value of the expression lie between two
+values of the field.  The rules below turn `expression = value` into such bounds, as SQL over the value, from
+the outside of the expression to the field.  Both bounds are inclusive, and may be wider than the group.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class FieldBounds:
 
 
 def field_bounds(node: SqlNode, *, field: str, value: str) -> FieldBounds | None:
-    """Returns between which values `field` lies in the records for which the expression `node` has a value; None
-    if that is not known.
+    """Returns the bounds of `field` in the records for which the expression `node` has the given value; None if
+    they are not known.
 
     `value`: SQL for that value.
     """

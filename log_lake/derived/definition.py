@@ -1,9 +1,9 @@
 """Reads the query of a derived pool: its groups and the fields that it needs, or why it cannot be kept; pure.
 
 A query can be kept if the records of its answer divide into groups, and each group follows from the records of
-the source that have the group's values.  With GROUP BY these are the groups.  Without one they are the keys of
-the source: the records of one key make the records of one key.  So whatever happens to the source, some groups
-are touched, and computing these anew is enough.
+the source that have the group's values.  With GROUP BY these are the groups.  Without one, each key of the
+source is a group: its records alone decide the answer's records of that key.  So whatever happens to the
+source, some groups are touched, and computing these anew is enough.
 
 The statement comes as DuckDB's parse tree.  Parts of it become text again by DuckDB, so they mean the same.
 """

@@ -150,13 +150,13 @@ class Computing:
 
     @property
     def has_keys(self) -> bool:
-        """Whether SQL sees the key of the source as fields: a path into records is none."""
+        """Whether SQL sees every part of the source's key as a field; False if one is a path into records."""
         return len(self._key_names) == len(self.view.key.names)
 
     # --- touched groups
 
     def touch(self, tables: Iterable[pa.Table]) -> None:
-        """Touches the groups of records."""
+        """Marks the groups of these records as touched."""
         for table in tables:
             self._register(self.definition.table, as_sql_sees(self._whole(table)))
             self._run(f"INSERT INTO {_TOUCHED} SELECT DISTINCT * FROM ({self._groups})")
@@ -169,7 +169,7 @@ class Computing:
             self.connection.unregister(_PIECE.strip('"'))
 
     def touch_keys(self, views: Sequence[View]) -> None:
-        """Touches the groups that records of the noted keys have in these versions."""
+        """Marks the groups as touched that records of the noted keys have in these versions."""
         ranges = self._ranges(
             f"SELECT {{0}} AS low, {{0}} AS high FROM {_KEYS}".format(quoted(self._key_names[0]))
         )
@@ -199,7 +199,7 @@ class Computing:
         return table.column(0), table.column(1)
 
     def touch_between(self) -> None:
-        """Touches every group whose first value lies between the least and the greatest that are touched."""
+        """Marks every group as touched whose first value lies between the least and the greatest touched one."""
         self._run(
             f'CREATE OR REPLACE TEMP TABLE {_TOUCHED} AS SELECT min("=g0") AS low, max("=g0") AS high, '
             f'bool_or("=g0" IS NULL) AS has_null FROM {_TOUCHED}'
@@ -253,7 +253,7 @@ class Computing:
         return next((one for one in bounds if one is not None), None)
 
     def answer(self) -> pa.RecordBatchReader:
-        """The records that the query has of the whole source."""
+        """Returns the answer of the query over the whole source."""
         return self._over_all(self.sql)
 
     def _over_all(self, sql: str) -> pa.RecordBatchReader:

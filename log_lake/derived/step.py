@@ -1,10 +1,10 @@
-"""One step of keeping a derived pool: from the version of the source that it is of, to a newer one.
+"""One step of keeping a derived pool: from the version of the source that it shows, to a newer one.
 
 1. The transactions between both versions say what is touched (`touches`).
 2. The touched records, of both versions, say which groups are touched.
 3. The query runs on the newer version, over the records of these groups.
-4. One transaction removes the records of these groups from the derived pool, brings the new ones, and says the
-   newer version.  It is refused if another step was faster.
+4. One transaction removes the records of these groups from the derived pool, brings the new ones, and records
+   the newer version.  It is refused if another step was faster.
 
 If the older version cannot be read any more, or if fields got another type, the query runs over all records.
 """
@@ -37,7 +37,8 @@ from log_lake.reading.plan import plan_scan
 log = logging.getLogger(__name__)
 
 IDLE_ENTRIES = 100
-"""Entries of the source that change nothing and are read again at each look; after more, a step passes them."""
+"""Each look reads the entries of the source again that changed nothing.  Once there are this many, a step moves
+past them."""
 
 
 def keep(lake: Lake, pool: Pool, *, dry_run: bool = False) -> StepResult:
@@ -52,7 +53,7 @@ def keep(lake: Lake, pool: Pool, *, dry_run: bool = False) -> StepResult:
 
 
 def keep_all(lake: Lake, pool: Pool) -> Iterator[StepResult]:
-    """Yields the results of steps until the pool is of the version that its source has now.
+    """Yields the results of steps until the pool shows the version that its source had at the first step.
 
     Raises what `keep` raises; steps that were committed before stay.
     """

@@ -1,8 +1,8 @@
 """Writes a step: one transaction that replaces the records of some groups, and moves to a version of the source.
 
 A tombstone hides the groups, by a condition that names their values.  If there are too many for a condition, it
-hides all groups whose first value lies between the least and the greatest, and these are computed anew; at last,
-all of them.
+hides all groups whose first value lies between the least and the greatest, and these are computed anew.  If
+that is impossible, all groups are.
 """
 
 from __future__ import annotations

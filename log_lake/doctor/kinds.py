@@ -25,7 +25,7 @@ DAY = 86_400.0
 HOURLY, DAILY = DAY, 2 * DAY
 """Seconds after which due work of an agent is late, by how often the agent runs."""
 ILL_AFTER = 7
-"""How many times the span after which work is late must pass until the pool is ill."""
+"""A pool is ill if work is not done after this many times the span after which it is late."""
 ERASED_WITHIN = 30 * DAY
 """Seconds in which an erasure must end: laws give about a month."""
 CLOCK_AHEAD = 900.0

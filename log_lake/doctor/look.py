@@ -149,7 +149,7 @@ def _ahead(pool: Pool, version: int, state: PoolState, *, latest: float) -> floa
 
 
 def arrivals(references: Sequence[Reference]) -> tuple[float, ...]:
-    """Returns when the objects that overlap where the pool is deepest were made, ascending; pure."""
+    """Returns the times at which the objects at the pool's deepest key were made, ascending; pure."""
     depth = deepest = 0
     key = b""
     highs = sorted(r.high for r in references)
@@ -175,7 +175,7 @@ def _expire_fault(revision: Revision) -> str:
 
 
 def tail_of(journal: Journal[Any, Any], *, newest: int, entries: int) -> TailSigns:
-    """Returns the tail of a journal with this newest version; a checkpoint is due after so many `entries`."""
+    """Returns the tail of a journal with this newest version; a checkpoint is due after this many `entries`."""
     marks = journal.marks()
     last = marks.checkpoints[0].version if marks.checkpoints else 0
     first = journal.read(last + 1)

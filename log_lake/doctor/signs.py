@@ -55,7 +55,7 @@ class GarbageSigns:
 class StateSigns:
     """What the newest state of a pool's branch `main` says.
 
-    `version` is the newest of the pool.  `arrivals`: when the objects that overlap where the pool is deepest
+    `version` is the newest of the pool.  `arrivals`: the times at which the objects at the pool's deepest key
     were made, ascending.  `deletes` and `replaces`: the times of tombstones that are not retired, ascending.
     `live`: the bytes of the objects.  `ahead`: by how many seconds the time of the newest transaction is ahead
     of the store's clock.  `expire_fault`: why no age follows from the field that `expire.by` names; "" if one

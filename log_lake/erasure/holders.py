@@ -18,8 +18,8 @@ from log_lake.leases.lease import READ, WRITE
 
 TAG, DELETED_BRANCH, LEASE, FILE, CLONE = "tag ", "deleted branch ", "lease ", "file ", "clone "
 IN_JOURNAL, COPY = "journal ", "copy "
-"""How a holder begins, in words: followed by the name of a stored part of the journal, or by the id of a copied
-object."""
+"""The first words of a holder.  The name of a stored part of the journal, or the id of a copied object, follows
+them."""
 
 LOAD = "a load that has not committed"
 ANOTHER_RUN = "another run of this erasure"

@@ -221,8 +221,8 @@ def known_id(info: ObjectInfo) -> str:
 
 
 def foreign(names: list[ObjectInfo]) -> list[str]:
-    """Returns the listed names that are neither those of data objects (so their content is unknown) nor of indexes
-    of these.
+    """Returns the listed names that belong neither to a data object nor to an index of one: their content is
+    unknown.
 
     The index of a data object that is not there counts as foreign: it may hold values of erased records.
     """
@@ -234,6 +234,6 @@ def foreign(names: list[ObjectInfo]) -> list[str]:
 
 
 def left_indexes(names: list[ObjectInfo]) -> list[str]:
-    """The index objects among these names whose data objects are not there."""
+    """Returns those index objects among the names whose data objects are not on the store."""
     left = set(foreign(names))
     return [info.name for info in names if info.name in left and listed_index(info) is not None]

@@ -40,8 +40,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Bound:
-    """How much may hold matching records, by statistics: the number of objects of branches, their records and
-    their bytes."""
+    """The objects of branches that may hold matching records, by statistics: their number, records and bytes."""
 
     objects: int
     records: int

@@ -179,7 +179,7 @@ def target_of(
 ) -> Target:
     """Returns the matching records as a value, after checking range and condition.
 
-    `names`: those in which `where` names fields; `SAME`: it has stored names, as receipts do.
+    `names`: the names of fields that `where` uses; `SAME`: it uses stored names, as receipts do.
 
     Raises InvalidInput for an empty range, or for a condition that does not fit the pool's fields or names a
     combined field of an aggregate pool.

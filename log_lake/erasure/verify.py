@@ -25,7 +25,7 @@ from log_lake.workers import Here
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
-    """Yields what contradicts the receipt, a line each; nothing if nothing does.
+    """Yields a line for each fact that contradicts the receipt.
 
     Writes a lease for a moment, to get the store's time.  Raises InvalidInput (the receipt of another pool),
     NotFound (the pool was dropped), Corrupt, Unavailable.

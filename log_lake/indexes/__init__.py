@@ -1,8 +1,9 @@
 """Indexes of data objects: what an index rule asks for, the bytes of an index object, writing and reading it.
 
-An index object lies beside a data object and says of one field which values are certainly not in it, in which row
-groups each value is, or how many values there are and how they lie.  No answer depends on it: if it is missing,
-damaged, or of another rule or object, the data object is read.
+An index object lies beside a data object and describes one field of it.  By its kind, it says which values are
+certainly absent, in which row groups each value is, or how many distinct values there are and how they are
+distributed.  No answer depends on it: if it is missing, damaged, or of another rule or object, the data object
+is read.
 
     rule       an index rule: a setting `index.NAME=KIND(FIELD)`
     hashes     values of a field as numbers of 64 bits, equal for values that conditions take as equal

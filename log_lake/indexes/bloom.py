@@ -1,4 +1,4 @@
-"""A split block Bloom filter: tells of a number of 64 bits that it is certainly not in a set, or that it may be.
+"""A split block Bloom filter: says whether a number of 64 bits is certainly not in a set, or may be in it.
 
 A filter is a row of blocks of 32 bytes.  The upper half of a number chooses its block, the lower half one bit in
 each of the block's eight words.  So a question needs one block only.  Source: Apache Parquet, BloomFilter.md.

@@ -1,7 +1,7 @@
 """Gathers the values of one field of a data object while its records pass: one class for each kind of index.
 
-`add` takes records and the sizes of their row groups; `body` returns the distinct values (of a sketch: the records)
-and the body of the index object, None if the object has no index of this kind.
+`add` takes records and the sizes of their row groups; `body` returns the number of distinct values (for a
+sketch: of records) and the body of the index object, None if the object has no index of this kind.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def distinct_of(numbers: Numbers) -> Numbers:
 
 
 class GatheredIndex(Protocol):
-    """What an index is made of, of one field."""
+    """Gathers from one field what its index is made of."""
 
     def add(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Adds records, which are row groups of these sizes."""

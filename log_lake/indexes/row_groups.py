@@ -15,8 +15,8 @@ from lake_core.errors import Corrupt
 from log_lake.indexes.bloom import Numbers
 
 MOST_DISTINCT = 1_024
-"""Distinct values of an object that are told apart.  A field with more has values in nearly each row group, and
-`bloom` says more of it."""
+"""The most distinct values of an object that such an index records.  A field with more has each value in nearly
+every row group, and a filter of the kind `bloom` is of more use."""
 
 MOST_BODY = 1 << 20
 """Bytes of a body: it is read as a whole.  An object with so many row groups that it has more gets an empty one."""

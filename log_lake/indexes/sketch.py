@@ -37,7 +37,7 @@ DISTINCT_ERROR = 1.04 / math.sqrt(REGISTERS)
 """The standard error of the number of distinct values, if there are more than `EXACT`."""
 
 RUNS = 256
-"""Runs of the values of an object: a rank is off by at most 1/256 of the values, and a little."""
+"""Runs of the values of an object: a rank is off by little more than 1/256 of the values."""
 
 _REST = 64 - BITS
 _ALPHA = 1 / (2 * math.log(2))
@@ -46,7 +46,7 @@ Registers = npt.NDArray[np.uint8]
 
 
 class Sketch(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a field: the records, and how many of them are null there.
+    """What a sketch says of a field: the number of records, and how many of them have null there.
 
     `numbers`: the distinct numbers, ascending, 8 bytes each; or `registers`, if there are too many.  `low`, `high`:
     the encoded least and greatest value, b"" if not known.  `values`, `lengths`: the last value of each run,
@@ -77,7 +77,7 @@ class Sketch(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def rank_error(self) -> float:
-        """How far the rank of a quantile is from the wanted one at most, as a share of all ranks."""
+        """The greatest distance of a quantile's rank from the wanted rank, as a share of all ranks."""
         return -(-self.off // 2) / max(1, sum(self.lengths))
 
     def quantile(self, share: float) -> bytes | None:

@@ -1,6 +1,6 @@
 """Makes the index objects of one data object: while it is written, or afterwards from its records.
 
-A failure is never that of the load or the rewriting: an index that is missing costs only time.
+A failure here never fails the load or the rewriting: an index that is missing costs only time.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class Span:
 
 @dataclass(frozen=True)
 class OffsetFault:
-    """Why a partition is not read, and the `position` to set so that it is, in the form of `lake offsets
-    --set`."""
+    """Why a partition is not read; and the `position` that a user may set so that it is read, in the form of
+    `lake offsets --set`."""
 
     partition: Partition
     why: str

@@ -24,8 +24,8 @@ from log_lake.objects.failures import reading
 KEY = b"lake.crc32"
 NOTHING_YET = b"00000000"
 BLOCK = 1 << 20
-"""Bytes of a block. To check a range, a reader reads up to a block more at each end. Larger blocks would make that
-dear, smaller ones the checksums: they take one part in a hundred thousand (decision 32)."""
+"""Bytes of a block.  To check a range, a reader reads up to a block more at each end.  Larger blocks would make
+this expensive; smaller ones would need more checksums, which now take 1/100,000 of an object (decision 32)."""
 
 _PLACE = KEY + b"\x18\x08"
 """The bytes of the pair `lake.crc32` in Thrift's form, up to its value of eight bytes."""

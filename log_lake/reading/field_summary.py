@@ -43,8 +43,8 @@ class FieldFigures:
     """The figures of a field; `low` and `high` are None if no record has a value, or if they are not known.
 
     `distinct`: the distinct values that are not null.  `distinct_error`: the standard error as a share of it, 0.0
-    if it is exact.  `quantiles`: values by share.  `rank_error`: how far the rank of such a value is from the
-    wanted one at most, as a share of all.  A type without a fixed size has no quantiles.
+    if it is exact.  `quantiles`: values by share.  `rank_error`: the greatest distance of a quantile's rank
+    from the wanted rank, as a share of all values.  A type without a fixed size has no quantiles.
 
     `sketches`: objects whose sketch counted.  `read`: the other objects, each with the reason.
     """

@@ -44,7 +44,8 @@ def shown_filters(settings: Settings) -> str:
 
 
 def idle_filters(settings: Settings, tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
-    """Returns the settings of filters without a tombstone, because no record ever had a field of them."""
+    """Returns the settings of those filters that have no tombstone, because no record ever had one of their
+    fields."""
     active = {tombstone.id for tombstone in tombstones}
     return tuple(name for id, name in SETTING_OF.items() if settings.text(name) and id not in active)
 

@@ -1,8 +1,8 @@
-"""How many records of a revision readers see, or a delete hides, from its state alone: exactly, or an upper bound.
+"""Counts the records of a revision that readers see, or that a delete would hide, from its state alone.
 
-Objects also hold records that deletes or filters hide, and older versions of records.  References that a
-delete hides completely do not count.  The number is exact if nothing else may hide or combine records.  Pure;
-called by `lake ls`, `lake show`, and by deletes, which record their count.
+Objects also hold records that deletes or filters hide, and older versions of records.  References that a delete
+hides completely do not count.  The number is exact if nothing else may hide or combine records, otherwise an
+upper bound.  Pure; called by `lake ls`, `lake show`, and by deletes, which record their count.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class LiveCount:
 
 
 def live_count(revision: Revision) -> LiveCount:
-    """Returns how many records of the revision readers see.  Raises Corrupt, Unavailable (checkpoints are
-    read)."""
+    """Returns the number of records that readers of the revision see.  Raises Corrupt, Unavailable (checkpoints
+    are read)."""
     return live_count_of(revision, revision.references)
 
 
 def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
-    """Returns how many of the records that readers see a new delete would hide; exact only in append pools.
+    """Returns the number of visible records that a new delete would hide; exact only in append pools.
 
     Raises Corrupt, Unavailable (checkpoints are read).
     """
@@ -50,7 +50,7 @@ def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
 
 
 def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCount:
-    """Returns how many records of the given references readers see.  For a pool that combines keys, pass all its
+    """Returns the number of visible records in these references.  For a pool that combines keys, pass all its
     references."""
     deletes = [*revision.tombstones, *revision.filters]
     visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]
@@ -65,8 +65,8 @@ def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCo
 
 
 def live_counts(revision: Revision) -> dict[str, LiveCount]:
-    """Returns for each branch of the revision's state how many records its readers see.  Raises what `live_count`
-    raises."""
+    """Returns for each branch of the revision's state the number of records that its readers see.  Raises what
+    `live_count` raises."""
     return {
         name: live_count(replace(revision, branch=name, sub_pool=""))
         for name in sorted(revision.state.branches)

@@ -32,8 +32,8 @@ MOST_PARTS = 1_024
 
 
 PartRead = Callable[[Callable[[], None]], Iterator[pa.Table]]
-"""A function that yields the tables of a part. It gets a function to call whenever it has read something, which
-raises if the part is not wanted any more."""
+"""A function that yields the tables of a part.  Its argument is a function that it calls after each read; that
+function raises if the part is not wanted any more."""
 
 
 def parts_of_plan(
@@ -69,8 +69,8 @@ class _Part:
 def side_by_side(reads: Sequence[PartRead], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
     """Yields the tables of all reads one after another, while `at_once` of the reads run at the same time.
 
-    Each read holds at most one table more than `most_bytes`.  Raises what the first failing read raises.  Each
-    read gets a function, which it must call at times, and which raises if its tables are not wanted any more.
+    A read waits once it holds `most_bytes` that are not passed on, so it exceeds them by at most one table.
+    Raises what the first failing read raises.
     """
     reading = _SideBySide(reads, most_bytes)
     threads: list[Thread] = []

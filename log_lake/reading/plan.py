@@ -50,8 +50,8 @@ class AnnouncedSchemas(dict[str, pa.Schema]):
 
 @dataclass(frozen=True)
 class SkippedReferences:
-    """How many references of the pool a plan leaves out, by what; `answers` counts what indexes said, None if none
-    was asked."""
+    """How many references of the pool a plan leaves out, by the reason.  `answers` counts the answers of
+    indexes; None if no index was asked."""
 
     by_range: int = 0
     by_statistics: int = 0

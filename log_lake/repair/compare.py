@@ -1,4 +1,4 @@
-"""Whether a checkpoint holds what the fold of the entries gives: two streams of rows, compared a piece at a time.
+"""Compares a checkpoint with the state that the fold of the entries gives: two streams of rows, a piece at a time.
 
 Both sides come in the order of their keys; references of equal low bounds may be in any order.  So the rows up
 to a common key are cut from both, sorted, and compared as columns.  Few tables are in memory, whatever the

@@ -1,8 +1,8 @@
 """A finding of `lake fsck`: what is wrong, where, and what to do about it; and the list of all kinds.
 
 Damage means that records cannot be read, that readers may get a false answer, or that an object of the lake
-cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.  Unseen is what the
-store did not give: it may be sound (decision 491).
+cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.  An object is unseen if
+the store did not give it; it may be sound (decision 491).
 """
 
 from __future__ import annotations

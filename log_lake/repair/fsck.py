@@ -100,9 +100,9 @@ class Fsck:
     def run(self) -> Iterator[Finding]:
         """Yields all faults.
 
-        What the store does not give is a finding, too.  Raises NotFound and Denied.  Raises Unavailable if the
-        store gives no list of pools, or refuses more than MAX_REFUSALS things.  Raises Corrupt if the list of pools
-        cannot be read and pools are named.
+        An object that the store does not give is a finding, too.  Raises NotFound and Denied.  Raises
+        Unavailable if the store gives no list of pools, or refuses more than MAX_REFUSALS things.  Raises
+        Corrupt if the list of pools cannot be read and pools are named.
         """
         catalog = Catalog(self.context, check=check_pool)
         everything = not self.pools

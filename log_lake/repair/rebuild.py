@@ -58,7 +58,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asks of the rebuilt pool.  None: as the list of pools or the objects tell."""
+    """What the user asks of the rebuilt pool.  For a part that is not given, the list of pools or the objects
+    decide."""
 
     name: str = ""
     key: PoolKey | None = None
@@ -74,10 +75,10 @@ class RebuildPlan:
     - `damaged`: objects whose records cannot be used; `lost`: those of them that no other object replaces.
     - `superseded`: inputs that compactions replaced.
     - `void`: outputs of a compaction that was never committed, because another one replaced the same objects.
-    - `guessed`: objects that count as merged, as only their records tell.
+    - `guessed`: objects that count as merged only because their records show it.
     - `begins_list`: the list of pools is lost, and the rebuild begins a new one.
-    - `unordered`: loads that may be older or newer than merged records or other loads of the same keys; nothing
-      tells which.
+    - `unordered`: loads that have keys in common with merged records or other loads, if nothing shows which of
+      the two is older.
     - `inlined`: by id, the bytes of objects that are in the old journal.
     - `stored`: the stored names of fields, as far as the old journal tells.
     - `notes`: what else is lost or doubtful, a line each.

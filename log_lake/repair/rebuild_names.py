@@ -24,11 +24,12 @@ from lake_core.store import Store
 log = logging.getLogger(__name__)
 
 _FRESH = re.compile(r"~\d+$")
-"""What ends the stored name of a field that took the name of another one."""
+"""The ending of the stored name of a field that took the name of an earlier field."""
 
 
 def names_left(store: Store, pool_id: str) -> HashTrieMap[str, str]:
-    """Returns the stored names of names, as far as the journal can be read.  Raises Unavailable."""
+    """Returns the stored name of each field, by the field's name, as far as the journal can be read.  Raises
+    Unavailable."""
     history = History(
         store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0, gated=False
     )  # nothing is committed

@@ -42,7 +42,8 @@ program that still has the old journal open writes at a lower version, which cou
 
 
 LATE = 5.0
-"""Seconds that writing an object may take, before the store's time of it counts as another than that of its id."""
+"""Seconds that writing an object may take.  If the store's time of an object is later than that of its id by
+more, the two times disagree."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -377,11 +378,10 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
 
 
 def contradicted(pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Returns the loads that count, and that are older than another load of the same keys by their ids, but newer
-    on the store.
+    """Returns those of the counting loads that are older than another load of the same keys by their ids, but
+    newer by the store's times.
 
-    If every object is younger on the store than by any id, all of them were copied there, and the store's times
-    tell nothing.
+    If the store's times are all later than every id, the objects were copied there, so these times show nothing.
     """
     loads = [p for p in pieces if p.candidate.last_seq is None and p.candidate.appeared]
     loads.sort(key=lambda p: p.candidate.created)

@@ -92,9 +92,9 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
 
 
 def whole_objects(branch: Branch, plan: RepairPlan, *, among: Sequence[str]) -> list[str]:
-    """Reads those objects of the plan that `among` names.  Returns the ones in which no damage was seen, and that
-    agree with their references, so that a repair need not remove them.  One that the store does not give may be
-    sound.
+    """Reads those objects of the plan that `among` names.  Returns those that need not be removed: no damage
+    was seen in them, and they agree with their references.  An object that the store does not give is among
+    them, because it may be sound.
 
     Raises Unavailable if the store refuses many of them.
     """

@@ -2,8 +2,8 @@
 
 Loads and rewritings make the indexes of new objects.  Objects that are older than a rule get theirs here, without
 a transaction: no reference changes.  An index holds traces of values, so none may stay behind when a vacuum takes
-its object.  A lease holds the objects meanwhile.  A process that stands still may lose its lease, so it looks for
-the data object once more after each index, and deletes an index that came too late (decision 510).
+its object.  A lease holds the objects meanwhile.  A process that is paused may lose its lease.  So after each
+index it looks for the data object once more, and deletes an index that came too late (decision 510).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ EACH = 4
 
 @dataclass(frozen=True)
 class RuleState:
-    """How far a rule has come: the objects that it wants an index for, those that have it, and the bytes of these.
+    """How many objects have the index of a rule: the objects that need one, those that have one, and the bytes
+    of these.
 
     `unfit`: objects without the field, or in which it has a type without an index.
     """
@@ -104,8 +105,8 @@ def rule_states(pool: Pool) -> list[RuleState]:
 def lacking(pool: Pool, state: PoolState, there: Iterable[ListedIndex]) -> list[IndexTask]:
     """Returns the objects of all branches that lack an index, the largest first; `there` are the whole indexes.
 
-    An object that several branches share is there once.  A clone's objects lie in another pool, which makes their
-    indexes.
+    An object that several branches share is returned once.  A clone's objects lie in another pool, which makes
+    their indexes.
     """
     rules = names_at(state).stored_rules(pool.settings.index_rules)
     has = {(one.object_id, one.digest) for one in there}
@@ -130,7 +131,7 @@ def make_indexes(
     progress: Callable[[int], None] = lambda count: None,
     most_bytes: int | None = None,
 ) -> IndexesMade:
-    """Makes the indexes that data objects lack, of objects with at most `most_bytes` together, but of one at least.
+    """Makes the indexes that data objects lack, for at least one object, and for more up to `most_bytes` together.
 
     `checks` names the index objects that are read first; those that are damaged are deleted and made again.
     Raises Corrupt if the pool is damaged, Denied without the right to a lease, Unavailable; indexes that were made
@@ -174,7 +175,8 @@ def _within(sizes: Sequence[int], most: int) -> int:
 
 @dataclass(frozen=True)
 class IndexMade:
-    """What came of one data object: the bytes of its new indexes; or it is gone, or `fault` says what it has."""
+    """The result for one data object: the bytes of its new indexes; or a vacuum has taken it, or `fault` says
+    what is wrong with it."""
 
     size: int = 0
     is_gone: bool = False

@@ -40,7 +40,7 @@ class Rewriting(PoolPart):
     cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
     stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `verifies`: the
     content of each piece is compared with that of the inputs.  `sums`: the new objects get content sums.
-    `oldest_only`: delete markers are left out, so below the inputs there must be nothing that they hide.
+    `oldest_only`: delete markers are left out, so no older reference may hold records that they hide.
     """
 
     config: PoolConfig

@@ -62,7 +62,7 @@ class AdmittedRequest:
         )
 
     async def done(self, result: Any, status: int = 200) -> None:
-        """Answer with a result as one line of JSON."""
+        """Answers with a result as one line of JSON."""
         await conversation.answer(
             self.send, status, msgspec.json.encode(result) + b"\n", {"Content-Type": JSON}
         )

@@ -60,7 +60,7 @@ class QueryAnswers:
         self.endings = Endings()
 
     async def answer(self, exchange: AdmittedRequest, lake: str, sql: str) -> None:
-        """Answer with the records of a SELECT; raises its error if that comes before the first records."""
+        """Answers with the records of a SELECT; raises its error if that comes before the first records."""
         asked = self._start(exchange, lake, sql)
         timed = asyncio.ensure_future(asked.running.end_in_time(asked.begun, asked.done))
         self.endings.note(asked.caller.name, QueryEnding(asked.id, "running"))

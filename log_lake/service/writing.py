@@ -71,7 +71,7 @@ class WriteAnswers:
         self._bodies = asyncio.Semaphore(BODIES)
 
     async def statement(self, exchange: AdmittedRequest, asked: Query, sql: str) -> None:
-        """Run a statement that changes a pool, and answer with its result."""
+        """Runs a statement that changes a pool, and answers with its result."""
         if not asked.token and not asked.dry_run:
             raise Problem(
                 400,
@@ -82,12 +82,12 @@ class WriteAnswers:
         await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
 
     async def create(self, exchange: AdmittedRequest, asked: PoolToCreate) -> None:
-        """Create a pool."""
+        """Creates a pool, and answers with the result."""
         run = partial(writes.create_pool, asked=asked)
         await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake), 201)
 
     async def drop(self, exchange: AdmittedRequest, asked: PoolToDrop) -> None:
-        """Drop a pool."""
+        """Drops a pool, and answers with the result."""
         run = partial(writes.drop_pool, asked=asked)
         await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake))
 

@@ -112,7 +112,7 @@ class DiskCache:
         return data
 
     def forget(self, names: Sequence[str]) -> None:
-        """Deletes the files of these objects, and keeps no bytes of them that are being fetched."""
+        """Deletes the files of these objects, and discards their bytes that are still being fetched."""
         with contextlib.suppress(OSError), self._made() as own:
             _touch(own / "forgotten", random.getrandbits(60))
             for name in names:

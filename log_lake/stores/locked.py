@@ -15,8 +15,8 @@ locks.  All writers of a lake must use the same lock; readers need none.
 Limits of a lock: a writer may overwrite an object in two cases.  In the first, it loses the lock between its
 check and the arrival of its write, because the lock's server fails over or cuts the connection at that moment.
 In the second, its write arrives after it stopped repeating.  If another writer has read its own bytes back by
-then, its acknowledged entry is lost; the next entry names its checksum, so that the pool is Corrupt.  A store
-with create-only put has no such moment; prefer one.  `lake init` warns about a store without it
+then, its acknowledged entry is lost.  The next entry names the lost one's checksum, so the pool is Corrupt.  A
+store with create-only put has no such moment; prefer one.  `lake init` warns about a store without it
 (`lake_core.store.probe.creates_once`).
 """
 

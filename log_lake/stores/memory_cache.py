@@ -88,7 +88,7 @@ class Memory:
                 self._drop(*next(iter(self._held)))
 
     def forget(self, names: Sequence[str]) -> None:
-        """Drops these objects, whichever store read them, and keeps no bytes of them that are being fetched."""
+        """Drops these objects, whichever store read them, and discards their bytes that are still being fetched."""
         with self._lock:
             self.forgets += 1
             gone = set(names)  # which hold the id of their pool, so no other lake has them

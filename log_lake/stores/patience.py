@@ -59,7 +59,7 @@ TOO_MANY = 429
 """The HTTP status of a store that refuses for now."""
 
 UNTOLD = 9
-"""How many budgets more an answer may take if it does not state its length."""
+"""An answer that does not state its length may take this many budgets more."""
 
 _REST_PART, _SHORTEST_REST = 0.1, 2.0
 

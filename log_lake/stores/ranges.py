@@ -100,7 +100,7 @@ class RangeCache(Protocol):
         raised."""
 
     def forget(self, names: Sequence[str]) -> None:
-        """Drops all of these objects, and keeps no bytes of them that are being fetched."""
+        """Drops all of these objects, and discards their bytes that are still being fetched."""
 
 
 class NoCache:

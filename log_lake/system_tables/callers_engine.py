@@ -35,8 +35,8 @@ def as_dataset(view: View) -> PoolDataset:
     It has no fragments, so methods of Arrow that need them (`join`, `sort_by`, `take`) raise
     NotImplementedError.
 
-    Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  What
-    a scan raises, its engine raises as an error of its own, with the message.
+    Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  If a
+    scan raises an error, the engine raises one of its own, with the same message.
     """
     return PoolDataset(view, records_of(view), [])
 

@@ -45,8 +45,8 @@ class End:
     """The end of a pool's key that a statement needs: the table, the field that decides the order, by its name in
     SQL, and which end it is.
 
-    `greatest`: the greatest values are wanted.  `rows`: the answer is complete with as many rows; None: it is
-    one row, of `min` or `max`, and complete if that has a value.
+    `greatest`: the greatest values are wanted.  `rows`: the answer is complete if it has this many rows; None:
+    it is one row, of `min` or `max`, and is complete if that has a value.
     """
 
     table: str

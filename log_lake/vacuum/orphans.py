@@ -3,9 +3,9 @@
 The scan looks only at names that no scan has looked at: ids sort by time.  It puts orphans onto the list of
 removed objects; the vacuum deletes them from there, so there is one place that deletes.
 
-1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
-   object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
-   to commit.
+1. `upto` is the grace time before now.  It is not beyond the first id of any writer that holds a lease.  Nor is
+   it beyond an unreferenced object that the store got within the grace time: the clock of its writer is behind,
+   and the writer may be about to commit.
 2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
    is refused and starts again.
 3. The names below `upto` are listed.  An object that is then in no branch, in no tag and not on the list of removed
@@ -63,8 +63,8 @@ LAST = "~"
 """Greater than any id."""
 
 MOST_AHEAD = 10 * 366 * 86_400.0
-"""Seconds by which an id may be ahead of the clock for a scan to go beyond it.  A scan beyond the last id that
-there can be would leave none for new objects."""
+"""A scan goes beyond an id that is at most this many seconds ahead of the clock.  A scan beyond the greatest
+possible id would leave no id for new objects."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ def scan_orphans(
 ) -> Scanned:
     """Puts orphans older than the grace time (seconds) onto the list of removed objects.
 
-    `every_name`: also lists names that earlier scans have passed, and names that are ahead of the clock.  Among
-    names that were passed may be the object of a writer that stopped before it wrote, and then died.  A name is
-    ahead if its writer's clock was.  If the scan finds orphans among these, it sets the floor above them:
-    running loads without a lease are then refused, and start again.  The names are listed on these workers
-    (default: in this process).
+    `every_name`: also lists names that earlier scans have passed, and names that are ahead of the clock.  A
+    writer may have stopped before it wrote an object, and have died afterwards; then an earlier scan has passed
+    the object's name.  A name is ahead if its writer's clock was.  If the scan finds orphans among these, it
+    sets the floor above them: running loads without a lease are then refused, and start again.  The names are
+    listed on these workers (default: in this process).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
@@ -149,8 +149,8 @@ def is_due(pool: Pool, *, since: str, now: float) -> bool:
 
 
 def due_from(pool: Pool, *, since: str, ahead: float) -> float:
-    """Returns from when on, in seconds since 1970, a scan is due; infinity if no name is younger than `since` and
-    at most `ahead` seconds in the future.  Sends one listing."""
+    """Returns the time from which a scan is due, in seconds since 1970; infinity if no name is younger than
+    `since` and at most `ahead` seconds in the future.  Sends one listing."""
     before = first_id(pool.context.now() + ahead)
     ids = map(object_id, iter_names(pool.store, pool.config.id, since, before))
     first = next((id for id in ids if id is not None), None)

@@ -1,8 +1,8 @@
 """The figures of one pool, for a row of a table; pure.
 
-They are those of the branch `main`, and come from the journal alone: no data object is opened. `records` counts
-those that readers see, and is an upper bound unless `is_exact` (`reading.live`); `stored` counts those in
-objects. Times are in seconds since 1970, sizes in bytes.
+The figures describe the branch `main`, and come from the journal alone: no data object is opened.  `records`
+counts those that readers see, and is an upper bound unless `is_exact` (`reading.live`); `stored` counts those
+in objects.  Times are in seconds since 1970, sizes in bytes.
 """
 
 from __future__ import annotations

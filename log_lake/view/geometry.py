@@ -2,9 +2,9 @@
 
 Keys have no distance, so the axis is their order: the *rank* of a bound is its number among all bounds of
 references and tombstones.  If there are few references, each is drawn as a bar, on top of the older ones that
-it overlaps. If there are many, they are put into bins of equally many ranks.  A bin says how many references
-lie over it on average, by age, and how many, with how many records and bytes, begin in it; so sums over the
-bins are those of the pool.
+it overlaps.  If there are many, they are put into bins of equally many ranks.  A bin has the average number of
+references over it, by age.  It also has the number of references that begin in it, with their records and
+bytes; so sums over the bins are those of the pool.
 """
 
 from __future__ import annotations

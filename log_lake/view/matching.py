@@ -17,7 +17,7 @@ MAX_READ = 1_000_000
 
 
 class Matching(msgspec.Struct, frozen=True):
-    """How many of the records that readers see an erasure would remove, at most so many unless `is_exact`; and how
+    """The number of visible records that an erasure would remove, an upper bound unless `is_exact`; and how
     many objects and bytes it would search.
 
     Objects may hold more such records, which deletes hide or newer versions replace: an erasure removes these

@@ -89,10 +89,9 @@ class PoolPage(msgspec.Struct, frozen=True):
 
     `clones` are those that may need objects of the pool.
 
-    `records` are those that readers see, or, unless `is_exact`, at most so many; `stored` those in objects.
-    `ranges` is empty unless the pool has split points.
-    `complete` is the oldest version that can be read whole; `bounds` says why the fields have no figures.
-    Times are in seconds since 1970, sizes in bytes.
+    `records` counts those that readers see, and is an upper bound unless `is_exact`; `stored` those in objects.
+    `ranges` is empty unless the pool has split points.  `complete` is the oldest version that can be read
+    whole; `bounds` says why the fields have no figures.  Times are in seconds since 1970, sizes in bytes.
     """
 
     pool: str

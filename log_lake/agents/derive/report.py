@@ -14,8 +14,8 @@ from log_lake.agents.work import Result
 class DeriveResult(Result):
     """What the agent did in a pool: its steps, the groups that they computed anew, the records that they brought.
 
-    It is of the version `upto` of the pool `source`.  `wholes`: the steps that computed all groups.  `version` is
-    None if another process was faster.
+    Then the pool holds the answer as of version `upto` of the pool `source`.  `wholes`: the steps that computed
+    all groups.  `version` is None if another process was faster.
     """
 
     version: int | None

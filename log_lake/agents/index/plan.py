@@ -23,13 +23,13 @@ SETTINGS = {
         SIZE, "16GiB", "in one run, the index agent reads objects of at most this size together"
     ),
 }
-"""No rule can have such a name, because that has no dot."""
+"""The name of this setting has a second dot; names of index rules have none, so it cannot be taken for a rule."""
 
 DAY = 86_400
 """Seconds."""
 
 LEAST_TURNS = 7
-"""Days in which each index is read once, if the indexes of the pool are not larger than so many shares."""
+"""Each index is read once in this many days, or in more if the pool's indexes are larger than this many shares."""
 
 SHARE = 64 << 20
 """Bytes of indexes that one look reads, about."""

@@ -60,7 +60,7 @@ from log_lake.workers import Workers
 log = logging.getLogger(__name__)
 
 AHEAD = AGENTS["retention"].remembers
-"""Seconds for which time alone must bring no work to a pool before the agent may skip it."""
+"""The agent may skip a pool only if time alone brings it no work for this many seconds."""
 
 SHORTEST_REST = 3600.0
 """Seconds: a pool in which an object's grace time ends sooner is looked at in each run."""

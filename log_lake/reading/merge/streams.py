@@ -69,8 +69,7 @@ class ReferenceReading:
         return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
 
     def without_spare(self) -> ReferenceReading:
-        """Returns the reading without the fields that are only read in reserve (`spare`); unchanged if no other
-        field would be left."""
+        """Returns the reading without the fields in `spare`; unchanged if no other field would be left."""
         left = [field for field in self.schema if field.name not in self.spare]
         return replace(self, schema=pa.schema(left), spare=frozenset()) if left else self
 
