@@ -212,10 +212,8 @@ class Corrupt(LakeError):
 
 
 class ObjectMissing(Corrupt):
-    """A data object that the snapshot holds is not on the store; `object_id` is its id.
-
-    `presence.absence` finds out whether this is damage, or a vacuum deleted the object.
-    """
+    """A data object that the snapshot holds is not on the store; `object_id` is its id.  `presence.absence`
+    finds out whether this is damage, or a vacuum deleted the object."""
 
     def __init__(self, message: str, *, object_id: str = "") -> None:
         super().__init__(message)

@@ -33,10 +33,8 @@ class IdSource:
     entropy: Callable[[int], bytes] = secrets.token_bytes
 
     def new(self) -> str:
-        """Returns a new id; ids made at least `TICK` seconds apart by one clock sort by time.
-
-        Raises InvalidInput if the clock is outside the years that ids can hold.
-        """
+        """Returns a new id; ids made at least `TICK` seconds apart by one clock sort by time.  Raises
+        InvalidInput if the clock is outside the years that ids can hold."""
         seconds = self.clock()
         if not EPOCH <= seconds < EPOCH + 2**32:
             raise InvalidInput(

@@ -23,8 +23,8 @@ REJECTED = "$rejected"
 SUB_POOLS = (NOKEY, REJECTED)
 
 SMALL, LARGEST = 1 << 20, 1 << 30
-"""Returns the most bytes of a hint, a lease or a note, and the most of any other object that is read whole.  A
-lease with the largest metadata has half of `SMALL`."""
+"""The most bytes of a hint, a lease or a note; and the most of any other object that is read whole.  A lease
+with the largest metadata has half of `SMALL`."""
 
 _SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", LAKE_FILE)
 
@@ -159,7 +159,7 @@ def pool_journal(pool_id: str) -> str:
 
 PARQUET, ZNG, ZST = "parquet", "zng", "zst"
 FORMATS = (PARQUET, ZNG, ZST)
-"""Returns the formats of data objects."""
+"""The formats of data objects."""
 
 OBJECT_LENGTH = ID_LENGTH + 4
 """The most characters of an object's name in its folder."""
@@ -269,7 +269,7 @@ TRANSACTIONS = "transactions"
 """The folder of the transactions over several pools."""
 
 BEGUN, LEASE, DECISION, ASKED = "begun", "lease", "decision", "asked"
-"""Returns the kinds of objects of such a transaction, besides one for each pool that joined (`joined`)."""
+"""The kinds of objects of such a transaction, besides one for each pool that joined (`joined`)."""
 
 
 def transaction(id: str) -> str:
@@ -379,8 +379,7 @@ OWN_POOLS = (JOBS,)
 
 
 def split_pool(name: str) -> tuple[str, str]:
-    """Splits a name into pool and sub-pool: `logs.$nokey` into `logs` and `$nokey`, `logs` into `logs` and
-    ""."""
+    """Splits a name into pool and sub-pool: `logs.$nokey` into `logs` and `$nokey`, `logs` into `logs` and ""."""
     for sub_pool in SUB_POOLS:
         if name.endswith("." + sub_pool):
             return name[: -len(sub_pool) - 1], sub_pool
@@ -402,10 +401,8 @@ def check_pool_name(name: str) -> str:
 
 
 def check_branch_name(name: str, *, what: str = "branch") -> str:
-    """Returns the name. Raises InvalidInput if no branch and no tag may have it.
-
-    The rules are those of pools; it must not look like another revision either (a version, a transaction id).
-    """
+    """Returns the name.  Raises InvalidInput if no branch and no tag may have it.  The rules are those of
+    pools; it must not look like another revision either (a version, a transaction id)."""
     _checked(name, what)
     if name.isascii() and name.isdigit():
         raise InvalidInput(f"{what} name {name!r}: only digits are a version; add a letter")

@@ -68,10 +68,7 @@ def human_duration(seconds: float) -> str:
 
 def human_time(seconds: float) -> str:
     """Returns a time, in seconds since 1970, as `2026-11-20T12:00:00Z`; as a plain number if it is outside the
-    years 1 to 9999.
-
-    A stored time may be any number.
-    """
+    years 1 to 9999.  A stored time may be any number."""
     try:
         return f"{dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):

@@ -37,11 +37,8 @@ ConfigCheck = Callable[[PoolConfig, Mapping[str, str]], None]
 
 
 class Catalog:
-    """The list of pools: a journal on a store.
-
-    `check` refuses invalid settings.  It is passed in from a higher layer, because there the settings are
-    declared, beside the code that reads them.
-    """
+    """The list of pools: a journal on a store.  `check` refuses invalid settings.  It is passed in from a
+    higher layer, because there the settings are declared, beside the code that reads them."""
 
     def __init__(
         self, context: Context, *, check: ConfigCheck, limits: JournalLimits = JOURNAL_LIMITS
@@ -72,9 +69,7 @@ class Catalog:
 
     def create(self, config: PoolConfig, *, own: bool = False) -> int:
         """Adds the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings).
-
-        `own`: the lake makes the pool itself, so no user chose its name.
-        """
+        `own`: the lake makes the pool itself, so no user chose its name."""
         self.check_new(config, own=own)
 
         def propose(state: PoolsState) -> PoolAction:
@@ -151,11 +146,8 @@ class Catalog:
         return self._append(propose)
 
     def restore(self, pool_id: str, *, name: str) -> int:
-        """Lists a dropped pool again, under this name; returns the version of the list.
-
-        `Lake.restore_pool` opens the pool's own journal afterwards.  Raises NotFound, AlreadyExists,
-        InvalidInput.
-        """
+        """Lists a dropped pool again, under this name; returns the version of the list.  `Lake.restore_pool`
+        opens the pool's own journal afterwards.  Raises NotFound, AlreadyExists, InvalidInput."""
         naming.check_pool_name(name)
         self._check_version_2("lake restore")
 

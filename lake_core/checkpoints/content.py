@@ -42,10 +42,8 @@ def most_content(size: int) -> int:
 def read_group(
     file: pq.ParquetFile, number: int, columns: Sequence[str], *, most: int, use_threads: bool
 ) -> tuple[pa.Table, int] | None:
-    """Reads the rows of a row group, in a file opened with `TEXTS`.  Returns them and the number of their bytes.
-
-    Returns None if they hold more than `most` bytes.
-    """
+    """Reads the rows of a row group, in a file opened with `TEXTS`.  Returns them and the number of their
+    bytes.  Returns None if they hold more than `most` bytes."""
     names = [field.name for field in ROW if field.name in columns]
     schema = pa.schema([ROW.field(name) for name in names])
     batches: list[pa.RecordBatch] = []

@@ -75,10 +75,7 @@ class RowGroup(msgspec.Struct, frozen=True, array_like=True):
 
 class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a checkpoint's own footer says: its journal, the version of the state, the id of the writer, the row
-    groups.
-
-    `entry_checksum` is the checksum of the version's entry, 0 if it is not known (`journal.link`).
-    """
+    groups.  `entry_checksum` is the checksum of the version's entry, 0 if it is not known (`journal.link`)."""
 
     format_version: int = msgspec.field(name="version")
     journal: str

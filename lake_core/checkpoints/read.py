@@ -90,9 +90,7 @@ class CheckpointFile:
         limits: CheckpointLimits = CHECKPOINT_LIMITS,
     ) -> None:
         """`size`: the bytes that a listing shows.  `check` is called for each row group that is decoded.
-
-        Raises CheckpointGone, Corrupt, Unavailable.
-        """
+        Raises CheckpointGone, Corrupt, Unavailable."""
         self.name = name
         self._on_damage, self._check = on_damage, check
         self._limits = limits
@@ -240,10 +238,8 @@ class CheckpointFile:
             return find()
 
     def rows_of(self, table: pa.Table, decode: Callable[[pa.Table], Iterable[T]]) -> list[T]:
-        """Decodes each row of a scanned table.
-
-        Raises CheckpointDamaged if a value cannot be decoded; the next load then ignores this checkpoint.
-        """
+        """Decodes each row of a scanned table.  Raises CheckpointDamaged if a value cannot be decoded; the next
+        load then ignores this checkpoint."""
         try:
             with decoding(self.name, "a row of this checkpoint is damaged"):
                 return list(decode(table))
@@ -321,8 +317,7 @@ class CheckpointFile:
         return [planned.chunk_range(chunk) for chunk in chunks if chunk.path_in_schema in columns]
 
     def _rebuilt_rows(self, number: int, damage: CheckpointDamaged) -> pa.Table:
-        """Returns the rows of a damaged group, folded again.  Raises `damage` if they cannot be,
-        Unavailable."""
+        """Returns the rows of a damaged group, folded again.  Raises `damage` if they cannot be, Unavailable."""
         rebuilt = self._rebuild(damage)
         try:
             return _rows_of(number, self.footer.groups, rebuilt)
@@ -331,10 +326,8 @@ class CheckpointFile:
             raise damage from error
 
     def _rebuild(self, damage: CheckpointDamaged) -> dict[tuple[str, str, str], pa.Table]:
-        """Folds the rows of all parts again, and uses them from now on in place of the file's.
-
-        Raises `damage` if they cannot be folded, Unavailable.
-        """
+        """Folds the rows of all parts again, and uses them from now on in place of the file's.  Raises `damage`
+        if they cannot be folded, Unavailable."""
         if self.rebuild is None:
             raise damage
         log.warning("%s; older checkpoints and entries are read instead", str(damage).partition(";")[0])
@@ -389,10 +382,8 @@ def _rows_of(
 
 
 def _runs(table: pa.Table, mask: list[bool]) -> list[pa.Table]:
-    """Returns the rows that the mask selects, as slices.
-
-    Arrow's own kernels would load pandas first, if it is installed; a cold plan would take four times as long.
-    """
+    """Returns the rows that the mask selects, as slices.  Arrow's own kernels would load pandas first, if it is
+    installed; a cold plan would take four times as long."""
     runs, begin = [], 0
     for is_selected, rows in groupby(mask):
         count = sum(1 for _ in rows)
@@ -403,9 +394,6 @@ def _runs(table: pa.Table, mask: list[bool]) -> list[pa.Table]:
 
 
 def _is_of_the_store(error: Exception) -> bool:
-    """Whether the error comes from the store, and not from the content of the file.
-
-    Parquet's own errors are OSErrors too. An OSError without an errno is about the content, and so is one about
-    an impossible position.
-    """
+    """Whether the error comes from the store, and not from the content of the file.  Parquet's own errors are
+    OSErrors too.  An OSError without an errno is about the content, and so is one about an impossible position."""
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)

@@ -35,10 +35,8 @@ def write_checkpoint(
     *,
     limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
-    """Writes the rows, and returns the footer with its groups.  The object appears whole or not at all.
-
-    No other writer may use the name.  Raises Unavailable.
-    """
+    """Writes the rows, and returns the footer with its groups.  The object appears whole or not at all.  No
+    other writer may use the name.  Raises Unavailable."""
     try:
         with store.open_output(name) as file:
             written = write_rows(file, footer, parts, limits=limits)

@@ -16,8 +16,7 @@ from lake_core.values.types import is_json
 
 
 def top_level(condition: Condition) -> tuple[str, ...]:
-    """Returns the fields of the pool that a condition reads, each once.  The condition must be checked
-    already."""
+    """Returns the fields of the pool that a condition reads, each once.  The condition must be checked already."""
     return tuple(dict.fromkeys(path[0] for path in paths(condition)))
 
 

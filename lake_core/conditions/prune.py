@@ -31,10 +31,8 @@ _NAN = encode_value(math.nan)
 
 
 def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
-    """Whether some record may match the condition.
-
-    `schema`, `columns` and `records` describe a whole object; the answer holds for any part of it too.
-    """
+    """Whether some record may match the condition.  `schema`, `columns` and `records` describe a whole object;
+    the answer holds for any part of it too."""
     return TRUE in _truths(condition, schema, tuple(columns), records)
 
 

@@ -51,10 +51,8 @@ class ActivityNote:
         """Why the store did not take the note when it was written last; None if it did."""
 
     def keep(self) -> bool:
-        """Writes the note unless a recent one exists.  Returns whether one exists now.
-
-        If the store refuses, the next call tries again.
-        """
+        """Writes the note unless a recent one exists.  Returns whether one exists now.  If the store refuses,
+        the next call tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self.refusal = write_note(self._store, self._pool_id)
@@ -94,10 +92,8 @@ def write_note(store: Store, pool_id: str) -> Unavailable | None:
 
 
 def read_notes(store: Store) -> dict[str, float] | None:
-    """Returns, by pool id, when each note was written, in seconds since 1970 by the store's clock.
-
-    Returns None if they cannot be read: then every pool must be read.
-    """
+    """Returns, by pool id, when each note was written, in seconds since 1970 by the store's clock.  Returns
+    None if they cannot be read: then every pool must be read."""
     try:
         return {naming.noted_pool(info.name): info.modified for info in store.list(naming.ACTIVITY)}
     except Unavailable as error:
@@ -112,9 +108,6 @@ def listing_pays(*, reads: int, notes: int) -> bool:
 
 def is_quiet(notes: Mapping[str, float], pool_id: str, *, since: float) -> bool:
     """Whether nothing was written to the pool after `since`, the time in seconds since 1970 at which the caller
-    read the pool.
-
-    `notes` must be read after that time.
-    """
+    read the pool.  `notes` must be read after that time."""
     written = notes.get(pool_id)
     return written is not None and written + RENEW + SKEW <= since

@@ -46,10 +46,7 @@ class Ages:
 
     def between(self, inputs: Sequence[Reference], *, most: int) -> list[Reference]:
         """Returns the references that share a key with two or more inputs and lie between these in age, without
-        the inputs.
-
-        It stops once it has found more than `most`, inputs included.
-        """
+        the inputs.  It stops once it has found more than `most`, inputs included."""
         input_names = {(r.object, r.low) for r in inputs}
         near = self._near(inputs)
         lows, highs = self._lows[near], self._highs[near]

@@ -117,10 +117,7 @@ def packed_writes(writes: bytes) -> List[int]:
 
 def split_writes(fork: Fork, upto: int) -> tuple[list[int], list[int]]:
     """Returns the sequences of the unmerged writes up to the version `upto`, and of those after it, both oldest
-    first.
-
-    Raises Corrupt if the branch no longer knows them, because they were too many.
-    """
+    first.  Raises Corrupt if the branch no longer knows them, because they were too many."""
     if fork.writes is None:
         raise Corrupt("merged, but the branch gave its writes up")
     writes = list(fork.writes)[::-1]

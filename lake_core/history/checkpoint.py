@@ -141,9 +141,7 @@ class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
 @dataclass(frozen=True)
 class PoolStateFormat:
     """How a pool's state is written into a checkpoint (`journal.StateFormat`).  `token_keep` is in seconds.
-
-    `homes`: the other pools in whose folders the list of pools says that objects of this one may lie.
-    """
+    `homes`: the other pools in whose folders the list of pools says that objects of this one may lie."""
 
     token_keep: float = 30 * 86400
     limits: HistoryLimits = HISTORY_LIMITS
@@ -194,10 +192,8 @@ class PoolStateFormat:
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """Returns the state in the file; the state may read from the file later.
-
-        Raises Corrupt, also if no fold of entries up to the checkpoint's version can make the state.
-        """
+        """Returns the state in the file; the state may read from the file later.  Raises Corrupt, also if no
+        fold of entries up to the checkpoint's version can make the state."""
         decode = msgspec.msgpack.decode
         branches = {
             name: self._branch_state(file, name, decode(value, type=BranchRow))
@@ -273,10 +269,8 @@ class PoolStateFormat:
 
 
 def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) -> Remembered:
-    """Returns the remembered transaction. If its writer's clock was behind, its time becomes that of the history.
-
-    That time is never later than `now`, because a writer's clock may be ahead as well.
-    """
+    """Returns the remembered transaction.  If its writer's clock was behind, its time becomes that of the
+    history.  That time is never later than `now`, because a writer's clock may be ahead as well."""
     used = min(state.used.get(token) or 0, int(now * 1_000_000))
     return msgspec.structs.replace(remembered, time=used) if used > remembered.time else remembered
 

@@ -41,10 +41,8 @@ def added_up(parts: Iterable[AddedSums]) -> AddedSums:
 
 
 def imbalance(removed: Sequence[Reference], actions: Sequence[Action]) -> str:
-    """Returns in words which sums do not add up in a transaction that removes these references.
-
-    Returns "" if all add up, if the transaction states no sums, or if a removed reference has none.
-    """
+    """Returns in words which sums do not add up in a transaction that removes these references.  Returns "" if
+    all add up, if the transaction states no sums, or if a removed reference has none."""
     stated = next((action for action in actions if isinstance(action, Conserve)), None)
     inputs = [sums_of(reference) for reference in removed]
     given = [one for one in inputs if one is not None]

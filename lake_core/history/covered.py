@@ -72,10 +72,7 @@ def covered_intervals(
     state: PoolState, branch: str, *, beginning: KeyRange = EVERYTHING
 ) -> list[CoveredInterval]:
     """Returns the intervals that the branch covers, by their low bound; only those whose low bound lies in
-    `beginning`.
-
-    They may overlap; equal ranges are returned once.  Raises CheckpointDamaged, Unavailable.
-    """
+    `beginning`.  They may overlap; equal ranges are returned once.  Raises CheckpointDamaged, Unavailable."""
     high = beginning.high
     first, end = PREFIX + beginning.low.hex(), PREFIX + ("~" if high is None else high.hex())
     sources = known_between(state, branch, first, end)  # names sort as their low bounds
@@ -142,10 +139,7 @@ def covered_as_before(
     consume: Consume, *, before: PoolState, newest: PoolState, branch: str, id: str
 ) -> tuple[Action, ...]:
     """Returns the action by which a revert restores the coverage from before a transaction; nothing if there is
-    nothing to restore.
-
-    Intervals that a later transaction brought or gave up stay as they are.
-    """
+    nothing to restore.  Intervals that a later transaction brought or gave up stay as they are."""
     sources = []
     for source in consume.sources:
         if is_interval(source) and newest.ingested(branch, source.uri) == source:

@@ -43,11 +43,8 @@ def branch_of(state: PoolState, name: str) -> BranchState:
 
 
 def creating(state: PoolState, draft: Draft, action: CreateBranch) -> tuple[Action, ...]:
-    """Returns the complete actions of a draft that creates its branch.
-
-    Raises AlreadyExists, NotFound (no such parent), PlanAgain if the parent has moved since the difference was
-    computed.
-    """
+    """Returns the complete actions of a draft that creates its branch.  Raises AlreadyExists, NotFound (no such
+    parent), PlanAgain if the parent has moved since the difference was computed."""
     if draft.branch in state.branches or draft.branch in state.tags:
         what = "branch" if draft.branch in state.branches else "tag"
         raise AlreadyExists(f"a {what} {draft.branch!r} exists already; choose another name")

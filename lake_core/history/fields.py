@@ -54,9 +54,7 @@ def check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> No
 
 def check_width(state: PoolState, draft: Draft) -> None:
     """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
-
-    A reader has the fields of all schemas in one table.  A schema without a new field is never refused.
-    """
+    A reader has the fields of all schemas in one table.  A schema without a new field is never refused."""
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]
     for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
@@ -134,10 +132,8 @@ def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
 
 
 def brings_digits(state: PoolState, draft: Draft, rule: Rule) -> bool:
-    """Whether the draft gives a summed decimal field more digits after the point than the pool has.
-
-    If it does not, the answer of `check_room` does not depend on the pool's values.
-    """
+    """Whether the draft gives a summed decimal field more digits after the point than the pool has.  If it does
+    not, the answer of `check_room` does not depend on the pool's values."""
     return any(
         _max_digits(_forms(draft.schemas, name)) > _max_digits(_forms(_pool_schemas(state), name))
         for name, function in rule.aggregates

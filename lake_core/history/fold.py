@@ -126,11 +126,8 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
 
 @dataclass(slots=True)
 class _Change:
-    """The changes of one transaction of a branch, by the actions applied so far.
-
-    `lift` is the renumbering of the transaction's merge.  `writes` are the sequences that the branch brings to
-    its parent.
-    """
+    """The changes of one transaction of a branch, by the actions applied so far.  `lift` is the renumbering of
+    the transaction's merge.  `writes` are the sequences that the branch brings to its parent."""
 
     transaction: Transaction
     version: int
@@ -167,10 +164,8 @@ class _Change:
 
 
 def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *, time: int) -> _Change:
-    """Returns the state and the transaction's branch, before its first action.
-
-    Raises Corrupt if there is no such branch, or if it is not at the parent.
-    """
+    """Returns the state and the transaction's branch, before its first action.  Raises Corrupt if there is no
+    such branch, or if it is not at the parent."""
     create = next((a for a in transaction.actions if isinstance(a, CreateBranch)), None)
     branches = state.branches
     if create is not None:

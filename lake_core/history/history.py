@@ -119,11 +119,8 @@ class History:
         return self._shown(loaded) if len(loaded.state.pending) else loaded
 
     def _shown(self, loaded: LoadedState[PoolState]) -> LoadedState[PoolState]:
-        """Returns the state with all pending parts that are committed.
-
-        If this process may not write, and so cannot settle them, the returned state shows them as if they were
-        settled.
-        """
+        """Returns the state with all pending parts that are committed.  If this process may not write, and so
+        cannot settle them, the returned state shows them as if they were settled."""
         decided = [(over, self.decisions.get(over)) for over in sorted(loaded.state.pending.keys())]
         committed: list[tuple[str, Decision]] = []
         for over, decision in decided:
@@ -141,8 +138,7 @@ class History:
     def with_committed(
         self, loaded: LoadedState[PoolState], committed: Sequence[tuple[str, Decision]]
     ) -> LoadedState[PoolState]:
-        """Returns the state as if these committed transactions were settled in it, if they are pending
-        there."""
+        """Returns the state as if these committed transactions were settled in it, if they are pending there."""
         state, index = loaded.state, 0
         for over, decision in committed:
             if (part := state.pending.get(over)) is None:
@@ -157,10 +153,8 @@ class History:
         return replace(loaded, state=state) if index else loaded
 
     def settle(self, over: str, decision: Decision) -> int | None:
-        """Commits in this pool what a transaction over several pools decided.  Returns the version.
-
-        Returns None if this pool has no pending part of it.
-        """
+        """Commits in this pool what a transaction over several pools decided.  Returns the version.  Returns
+        None if this pool has no pending part of it."""
         part = self.load().state.pending.get(over)
         if part is None:
             return None
@@ -199,10 +193,7 @@ class History:
 
     def _resolve(self, error: Undecided, waiting: DecisionWait) -> None:
         """Settles the transaction that the draft must wait for, if it is decided or can be aborted; otherwise
-        pauses.
-
-        Raises the error if the wait has lasted too long.
-        """
+        pauses.  Raises the error if the wait has lasted too long."""
         decision = self.decisions.get(error.over)
         if (
             decision is None
@@ -264,8 +255,7 @@ class History:
         return committed
 
     def check_draft(self, draft: Draft) -> None:
-        """Raises InvalidInput if the lake's format cannot hold the draft, or one of its texts is not
-        allowed."""
+        """Raises InvalidInput if the lake's format cannot hold the draft, or one of its texts is not allowed."""
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)
             splits = any(isinstance(action, Split | Join) for action in draft.actions)
@@ -314,9 +304,7 @@ class History:
 
     def first_use(self, state: PoolState, token: str, *, branch: str) -> Remembered | None:
         """Returns the first result under the token; None without a token, or if the state does not know it.
-
-        Raises InvalidInput if that result is not on the branch (`repeated`), Corrupt, Unavailable.
-        """
+        Raises InvalidInput if that result is not on the branch (`repeated`), Corrupt, Unavailable."""
         first = state.tokens.get(token) if token else None
         there = state.branches.get(branch)
         if first is not None and there is not None and not holds(there, first):

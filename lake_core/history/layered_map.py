@@ -54,8 +54,7 @@ class LayeredMap(Generic[K, V]):
         return self.below.get(key) if value is None else value
 
     def get_many(self, keys: Collection[K]) -> dict[K, V]:
-        """Returns the newest values of those keys that have one; the map below looks for all of them at
-        once."""
+        """Returns the newest values of those keys that have one; the map below looks for all of them at once."""
         added = {key: value for key in keys if (value := self.added.get(key)) is not None}
         return {**self.below.get_many([key for key in keys if key not in added]), **added}
 

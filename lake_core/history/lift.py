@@ -34,8 +34,7 @@ def unpack(data: bytes) -> list[int]:
 
 @dataclass(frozen=True)
 class Lift:
-    """How one merge renumbers sequences: the k-th of `writes` (packed, ascending, from 1) becomes `base` +
-    k."""
+    """How one merge renumbers sequences: the k-th of `writes` (packed, ascending, from 1) becomes `base` + k."""
 
     writes: bytes
     base: int

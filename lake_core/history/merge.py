@@ -94,11 +94,8 @@ def _references(child: BranchState, fork: Fork, action: Merge) -> list[Reference
 
 
 def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone]:
-    """Returns the tombstones to bring, from old to new.
-
-    Raises PlanAgain if the branch has tombstones from after version `upto`: the records that they hide may
-    already be gone from the references.
-    """
+    """Returns the tombstones to bring, from old to new.  Raises PlanAgain if the branch has tombstones from
+    after version `upto`: the records that they hide may already be gone from the references."""
     brought, _ = split_writes(fork, action.upto)
     of_child = (*child.tombstones.values(), *child.settled.values())
     tombstones = [one for t in of_child if (one := _clipped(t, brought)) is not None]
@@ -152,11 +149,8 @@ def _sources(
     references: Sequence[Reference],
     tombstones: Sequence[Tombstone],
 ) -> list[Source]:
-    """Returns the source files and covered intervals to bring.  Raises Conflict if the parent has ingested a file
-    too.
-
-    It is no conflict if the load on this side brings no records, because it was reverted.
-    """
+    """Returns the source files and covered intervals to bring.  Raises Conflict if the parent has ingested a
+    file too.  It is no conflict if the load on this side brings no records, because it was reverted."""
     brought = []
     for (branch, uri), theirs in state.sources.items():
         if branch != action.branch or not fork.boundary < theirs.version <= action.upto:

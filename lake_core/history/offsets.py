@@ -27,10 +27,7 @@ END = "\x7f"
 
 def offsets_source(stream: str, begin: int, next: int, *, id: str, records: int = 0) -> Source:
     """Returns the source that says that a transaction read the offsets of the stream from `begin` to before
-    `next`.
-
-    If `next` is smaller than `begin`, readers read messages again from `next`.
-    """
+    `next`.  If `next` is smaller than `begin`, readers read messages again from `next`."""
     return Source(f"{PREFIX}{stream}", size=next, etag=f"{begin}.{id}", records=records)
 
 

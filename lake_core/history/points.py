@@ -33,9 +33,7 @@ def pointing(points: Iterable[bytes], actions: Iterable[Action]) -> tuple[Action
 
 def pointed(points: HashTrieSet[bytes], actions: Iterable[Action]) -> HashTrieSet[bytes]:
     """Returns the split points after the actions of a transaction.  Raises Corrupt if an action does not fit.
-
-    A point costs the same however many there are: an entry may hold a million of these actions.
-    """
+    A point costs the same however many there are: an entry may hold a million of these actions."""
     for action in actions:
         if isinstance(action, Split):
             for point in action.points:

@@ -239,10 +239,8 @@ def _transaction(draft: Draft, actions: tuple[Action, ...], *, parent: int, time
 
 
 def check_sides(branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if a compaction mixes records that a merge will bring to the parent with others.
-
-    The plan did not mix them, but a merge has moved the boundary since.
-    """
+    """Raises PlanAgain if a compaction mixes records that a merge will bring to the parent with others.  The
+    plan did not mix them, but a merge has moved the boundary since."""
     outputs = [a for a in draft.actions if isinstance(a, AddObject) and a.seqs is not None]
     if branch.fork is None or not outputs:
         return
@@ -255,10 +253,8 @@ def check_sides(branch: BranchState, draft: Draft) -> None:
 
 
 def _check_revealed(branch: BranchState, draft: Draft) -> None:
-    """Raises PlanAgain if a draft removes references, and a delete was reverted since it began.
-
-    The new objects may lack the records of that delete, which are visible again.
-    """
+    """Raises PlanAgain if a draft removes references, and a delete was reverted since it began.  The new
+    objects may lack the records of that delete, which are visible again."""
     if draft.read_version < branch.revealed and _removed(draft):
         raise PlanAgain(
             f"version {branch.revealed} took a delete back since version {draft.read_version}, on which this "
@@ -279,8 +275,7 @@ def _check_conserved(branch: BranchState, draft: Draft) -> None:
 
 
 def _check_oldest(branch: BranchState, draft: Draft, rule: Rule) -> None:
-    """Raises PlanAgain if a record that stays is older than one that is removed, and would become visible
-    again."""
+    """Raises PlanAgain if a record that stays is older than one that is removed, and would become visible again."""
     names = {(action.object, action.low) for action in _removed(draft)}
     removed = (branch.snapshot.reference(*name) for name in names)
     leaving = [r for r in removed if r is not None and not r.sub_pool]

@@ -35,11 +35,8 @@ VacuumAction = ScanOrphans | Discard | BeginVacuum | ConfirmVacuum | EndVacuum
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True):
-    """When an object was removed: the version (0 if no version ever referred to the object) and the time; and its
-    size.
-
-    `time` is in microseconds since 1970, `size` in bytes, 0 if it is not known.
-    """
+    """When an object was removed: the version (0 if no version ever referred to the object) and the time; and
+    its size.  `time` is in microseconds since 1970, `size` in bytes, 0 if it is not known."""
 
     version: int
     time: int
@@ -55,10 +52,8 @@ OFF = Removal(-1, 0)
 
 
 class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The objects of a vacuum that has begun, and their removals in the same order.
-
-    Guarantees: they are ids of objects, so no name of another pool's object, or of another file, is among them.
-    """
+    """The objects of a vacuum that has begun, and their removals in the same order.  Guarantees: they are ids
+    of objects, so no name of another pool's object, or of another file, is among them."""
 
     objects: tuple[str, ...]
     removals: tuple[Removal, ...]

@@ -4,7 +4,7 @@ A state maps each name that differs from its stored name to that stored name.  A
 name `b` is stored as `a`, and the name `a` under a fresh name that no record has.  The fresh name follows from
 the sequence of the edit, so all writers choose the same.  A stored name that has no name any more is hidden.
 
-A load whose writer did not know the edit is right: it wrote stored names.  One case is refused
+A load whose writer did not know the edit is still right, because it wrote stored names.  One case is refused
 (`check_overlooked`): it brings the new field `b`, which was still free when `a` was renamed to `b`.
 """
 
@@ -29,7 +29,7 @@ from lake_core.schemas.schema import schema_id
 
 
 def renamed(stored: HashTrieMap[str, str], seq: int, actions: Iterable[Action]) -> HashTrieMap[str, str]:
-    """Returns the stored names of names after the actions of a transaction with this sequence."""
+    """Returns the stored name of each changed name, after the actions of a transaction with this sequence."""
     for action in actions:
         if isinstance(action, RenameField):
             moved = stored.get(action.name, action.name)
@@ -44,8 +44,8 @@ def renamed(stored: HashTrieMap[str, str], seq: int, actions: Iterable[Action]) 
 
 
 def shown_names(stored: Mapping[str, str] | HashTrieMap[str, str]) -> dict[str, str]:
-    """Returns the name of each stored name that the map gives one; a stored name that is a key of the map and
-    not in the answer is hidden."""
+    """Returns the map from stored names to names.  A stored name that is a key of `stored`, but not of the
+    result, is hidden."""
     return {under: name for name, under in stored.items()}
 
 
@@ -80,10 +80,8 @@ def check_renames(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> N
 
 
 def check_overlooked(state: PoolState, draft: Draft) -> None:
-    """Raises Conflict if the draft brings a new field under a stored name that an edit has hidden meanwhile.
-
-    A field that was dropped is no reason: the load counts as committed before the drop.
-    """
+    """Raises Conflict if the draft brings a new field under a stored name that an edit has hidden meanwhile.  A
+    field that was dropped is no reason: the load counts as committed before the drop."""
     if not state.stored:
         return
     added = {a.schema for a in draft.actions if isinstance(a, AddObject) and a.sub_pool != REJECTED}

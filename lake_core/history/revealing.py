@@ -24,8 +24,7 @@ from lake_core.history.snapshot.reference import Reference
 
 
 def must_stay(leaving: Sequence[Reference], staying: Iterable[Reference], *, kind: str) -> list[Reference]:
-    """Returns the references of `leaving` that must stay too; all belong to one pool or sub-pool of this
-    kind."""
+    """Returns the references of `leaving` that must stay too; all belong to one pool or sub-pool of this kind."""
     if kind == "append" or not leaving:
         return []
     blocked: list[Reference] = []

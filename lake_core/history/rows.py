@@ -36,9 +36,7 @@ def check_rows(
     table: pa.Table, *, section: str, version: int, homes: frozenset[str] = frozenset()
 ) -> str | None:
     """Returns the fault of these rows in words, for the columns that the table has; None if there is none.
-
-    `version` is the checkpoint's; `homes` are the ids of other pools in whose folders objects may lie.
-    """
+    `version` is the checkpoint's; `homes` are the ids of other pools in whose folders objects may lie."""
     names = set(table.column_names)
     filled = ("key", *_FILLED.get(section, ("value",)))
     if null := next((name for name in filled if name in names and table[name].null_count), None):

@@ -88,10 +88,8 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
 
 @dataclass(frozen=True)
 class Ingested:
-    """A source file that was ingested, by the transaction of `version`; 0 in states older than branches.
-
-    From the version `until` on (a revert), it no longer counts as ingested; None means that it still counts.
-    """
+    """A source file that was ingested, by the transaction of `version`; 0 in states older than branches.  From
+    the version `until` on (a revert), it no longer counts as ingested; None means that it still counts."""
 
     source: Source
     version: int = field(default=0, compare=False)
@@ -203,11 +201,8 @@ class PoolState:
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(self.time))
 
     def kept_at(self, now: float) -> frozenset[int]:
-        """Returns the versions whose checkpoints a purge keeps for tags, at a time of the store, in seconds since
-        1970.
-
-        A writer whose clock is ahead cannot make a tag expire too early.
-        """
+        """Returns the versions whose checkpoints a purge keeps for tags, at a time of the store, in seconds
+        since 1970.  A writer whose clock is ahead cannot make a tag expire too early."""
         time = min(self.time, int(now * 1_000_000))
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(time))
 

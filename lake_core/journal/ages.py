@@ -1,5 +1,4 @@
-"""Finds which versions of a journal are old enough; a wrong time of a single object makes no version older than it
-is.
+"""Finds which versions of a journal are old enough; one wrong time never makes a version seem older than it is.
 
 Entries are written in the order of their versions.  So an object of the journal that is known to be old shows
 that every version up to its own is at least as old.  Such an object is an entry, a checkpoint (written after
@@ -70,10 +69,7 @@ def oldest_safe_of(
 
 def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now: float) -> int:
     """Returns the newest version that the objects of a journal prove to be older than `before`; 0 if there is
-    none.
-
-    `authored` returns the time that the author of a version wrote, or None if it is not known.
-    """
+    none.  `authored` returns the time that the author of a version wrote, or None if it is not known."""
     entries: list[tuple[int, float]] = []
     marks: list[int] = []
     for info in infos:

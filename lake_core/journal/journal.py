@@ -183,8 +183,7 @@ class Journal(JournalReader[E, S]):
         raise Conflict(f"{self.name}: lost {self.retry.races} races for the next entry; try again later")
 
     def _until_answered(self, ask: Callable[[], T]) -> T:
-        """Returns the answer of `ask`, repeated while the store is Unavailable, at most `retry.repeats`
-        times."""
+        """Returns the answer of `ask`, repeated while the store is Unavailable, at most `retry.repeats` times."""
         for attempt in range(self.retry.repeats - 1):
             try:
                 return ask()

@@ -41,11 +41,8 @@ class Listing:
     marks: Marks
 
     def after(self, version: int, *, floor: int) -> list[ObjectInfo] | None:
-        """Returns the entries above a version, up to the journal's end.
-
-        Returns None if some of them may have been purged, because a fence lies above `floor` or an entry is
-        missing among them.
-        """
+        """Returns the entries above a version, up to the journal's end.  Returns None if some of them may have
+        been purged, because a fence lies above `floor` or an entry is missing among them."""
         later = sorted(number for number in self.entries if number > version)
         if self.marks.fence > floor or later != list(range(version + 1, version + 1 + len(later))):
             return None
@@ -53,10 +50,8 @@ class Listing:
 
 
 def list_after(store: Store, journal: str, version: int) -> Listing | None:
-    """Returns the objects of a journal after the entry of a version (0: all), by one listing.
-
-    Returns None if there are more than one answer holds.  Raises Unavailable.
-    """
+    """Returns the objects of a journal after the entry of a version (0: all), by one listing.  Returns None if
+    there are more than one answer holds.  Raises Unavailable."""
     infos = list(islice(store.list(journal, after=naming.entry(journal, version) if version else ""), MOST))
     if len(infos) == MOST:
         return None

@@ -64,10 +64,8 @@ class StateFormat(Protocol[S]):
         """How many seconds tokens are remembered; infinity if the state has no tokens."""
 
     def parts(self, state: S, *, now: float, forget: int) -> Iterable[SectionPart]:
-        """Returns the state as rows.
-
-        Leaves out tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
-        """
+        """Returns the state as rows.  Leaves out tokens of versions up to `forget` that are too old at `now`
+        (seconds since 1970)."""
 
     def restore(self, file: CheckpointFile) -> S:
         """Returns the state that the file holds; the state may read from the file later.  Raises Corrupt."""

@@ -18,11 +18,8 @@ from lake_core.store import Store
 
 
 def newest_version(store: Store, journal: str) -> int:
-    """Returns the version of the last entry, or of the newest checkpoint if all entries are purged; 0 if there is
-    neither.
-
-    Raises Unavailable.
-    """
+    """Returns the version of the last entry, or of the newest checkpoint if all entries are purged; 0 if there
+    is neither.  Raises Unavailable."""
     hint = read_head_hint(store, journal)
     if hint and store.get(naming.entry(journal, hint)) is None:  # purged, or the hint is garbage
         hint = 0

@@ -164,10 +164,7 @@ def _recent(recent: Recent) -> SectionPart:
 
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
     """Deletes entries up to the newest checkpoint at or before `until` that can be read whole, and what earlier
-    purges left.
-
-    Raises Unavailable; then run it again.
-    """
+    purges left.  Raises Unavailable; then run it again."""
     marks = journal.marks()
     chosen = choose(journal, marks, until=until)
     fence = marks.fence
@@ -180,11 +177,8 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """Returns the newest checkpoint above the fence and at or below `until` that can be read whole; None if there
-    is none.
-
-    A purge would delete the entries up to it.
-    """
+    """Returns the newest checkpoint above the fence and at or below `until` that can be read whole; None if
+    there is none.  A purge would delete the entries up to it."""
     return _first_sound(journal, [mark for mark in marks.checkpoints if marks.fence < mark.version <= until])
 
 

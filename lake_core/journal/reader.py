@@ -85,11 +85,8 @@ class JournalReader(Generic[E, S]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
-        """Returns the newest state, no older than the moment of the call.
-
-        If there are no new entries, this takes one request on a store that can list from a given name on.
-        Raises Corrupt, Unavailable.
-        """
+        """Returns the newest state, no older than the moment of the call.  If there are no new entries, this
+        takes one request on a store that can list from a given name on.  Raises Corrupt, Unavailable."""
         loaded = self._sound()
         if loaded is None:
             return self._first_load()
@@ -136,10 +133,8 @@ class JournalReader(Generic[E, S]):
         return newest
 
     def _open_by_windows(self) -> LoadedState[S]:
-        """Returns the newest state when none is in memory; HEAD says how many entries to read at once.
-
-        Raises Corrupt, Unavailable.
-        """
+        """Returns the newest state when none is in memory; HEAD says how many entries to read at once.  Raises
+        Corrupt, Unavailable."""
         loaded = self._start()
         hint = hints.read_head_hint(self.store, self.name)
         window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
@@ -208,8 +203,7 @@ class JournalReader(Generic[E, S]):
                 raise replaced(self.name, at)
 
     def read(self, version: int) -> E | None:
-        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt,
-        Unavailable."""
+        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
         stored = self.read_stored(version)
         return None if stored is None else stored.entry
 
@@ -227,9 +221,7 @@ class JournalReader(Generic[E, S]):
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
         """Yields versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
-
-        Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable.
-        """
+        Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable."""
         return windows.between(self, after, until)
 
     def marks(self) -> Marks:
@@ -255,10 +247,8 @@ class JournalReader(Generic[E, S]):
         )
 
     def verify(self, mark: Mark) -> None:
-        """Reads and decodes a whole checkpoint.
-
-        Raises Corrupt if it is damaged, and then ignores it from now on.  Raises CheckpointGone, Unavailable.
-        """
+        """Reads and decodes a whole checkpoint.  Raises Corrupt if it is damaged, and then ignores it from now
+        on.  Raises CheckpointGone, Unavailable."""
         try:
             loaded, file = self._restored(mark)  # nothing is rebuilt: what is there is verified
             file.verify()
@@ -294,19 +284,14 @@ class JournalReader(Generic[E, S]):
 
     def is_purged(self, version: int, *, after: LoadedState[S]) -> bool:
         """Whether an entry that was just written may have found its version free only because of a purge.
-
-        `after` is the state before the entry.
-        """
+        `after` is the state before the entry."""
         if after.gates is not None and not gates.is_there(self.store, self.name, after.gates + 1):
             return False
         return self.marks().fence >= version
 
     def _open_by_listing(self) -> LoadedState[S]:
-        """Returns the newest state when none is in memory: by one listing, the checkpoint, and the entries after
-        it.
-
-        A longer journal is listed from its checkpoint on.  Raises Corrupt, Unavailable.
-        """
+        """Returns the newest state when none is in memory: by one listing, the checkpoint, and the entries
+        after it.  A longer journal is listed from its checkpoint on.  Raises Corrupt, Unavailable."""
         listed = list_after(self.store, self.name, 0)
         start = None if listed is None else self._restored_of(listed.marks.usable())[0]
         if listed is None or (start is None and listed.marks.fence):
@@ -316,8 +301,7 @@ class JournalReader(Generic[E, S]):
         return newest or self._follow(start, window=LARGEST_WINDOW, remembers=False)
 
     def _by_listing(self, loaded: LoadedState[S], listed: Listing | None = None) -> LoadedState[S] | None:
-        """Returns the newest state, folded from `loaded` on by one listing; None if the listing cannot show
-        it."""
+        """Returns the newest state, folded from `loaded` on by one listing; None if the listing cannot show it."""
         listed = listed or list_after(self.store, self.name, loaded.version)
         infos = None if listed is None else listed.after(loaded.version, floor=loaded.floor)
         if infos is None:
@@ -361,10 +345,8 @@ class JournalReader(Generic[E, S]):
         raise self._purged_too_fast()
 
     def _step(self, loaded: LoadedState[S], entry: StoredEntry[E]) -> LoadedState[S]:
-        """Returns the state after the next entry, or a newer one.
-
-        Raises Corrupt if the entry does not fit, also when it was written below a fence.
-        """
+        """Returns the state after the next entry, or a newer one.  Raises Corrupt if the entry does not fit,
+        also when it was written below a fence."""
         after = self.folded(loaded, entry)
         if self._is_behind(loaded):
             return self._follow(self._start(), window=LARGEST_WINDOW)
@@ -372,10 +354,8 @@ class JournalReader(Generic[E, S]):
         return after
 
     def _follow(self, loaded: LoadedState[S], *, window: int, remembers: bool = True) -> LoadedState[S]:
-        """Returns the newest state: folds windows of entries from `loaded` on, and then checks for a fence.
-
-        If entries after `loaded` were purged, it starts again from a checkpoint.
-        """
+        """Returns the newest state: folds windows of entries from `loaded` on, and then checks for a fence.  If
+        entries after `loaded` were purged, it starts again from a checkpoint."""
         for _ in range(RESTARTS):
             try:
                 newest = self._walk(loaded, window=window, until=None)

@@ -49,10 +49,8 @@ def restored(
 
 
 def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
-    """Returns the checkpoints that a reader tries: all, or, if they are too many, the first ones and the last one.
-
-    The last one is the checkpoint of the fence, which a purge read whole before it put the fence.
-    """
+    """Returns the checkpoints that a reader tries: all, or, if they are too many, the first ones and the last
+    one.  The last one is the checkpoint of the fence, which a purge read whole before it put the fence."""
     most = limits.checkpoints_tried
     return marks if len(marks) <= most else (*marks[: most - 1], marks[-1])
 
@@ -60,11 +58,8 @@ def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
 def first_restored(
     marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
 ) -> tuple[LoadedState[S] | None, LakeError | None]:
-    """Returns the state of the first of these checkpoints that can be read, or None; and the error of the last one
-    that could not be read before it, or None.
-
-    Raises Unavailable.
-    """
+    """Returns the state of the first of these checkpoints that can be read, or None; and the error of the last
+    one that could not be read before it, or None.  Raises Unavailable."""
     problem: LakeError | None = None
     for mark in marks:
         try:

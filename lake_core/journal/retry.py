@@ -43,9 +43,6 @@ class Retry:
 
     def rest(self, answer: float, *, before: int) -> None:
         """Sleeps while the `before` writers ahead commit; each needs a few requests of about `answer` seconds.
-
-        Writers farther back sleep longer, because polling by many writers is what slows the store (decision
-        24).
-        """
+        Writers farther back sleep longer, because polling by many writers is what slows the store (decision 24)."""
         pause = answer * max(1.0, before / MAX_POLLING_WRITERS)
         self.sleep(min(self.longest_rest, max(self.first_pause, pause)) * (0.5 + self.jitter()))

@@ -41,10 +41,8 @@ def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
 
 
 def earlier(*, own: float, store: float, most: float) -> float:
-    """Returns the earlier of two times; logs a warning if they differ by a minute.
-
-    Raises ClocksApart if they differ by more than `most` seconds.
-    """
+    """Returns the earlier of two times; logs a warning if they differ by a minute.  Raises ClocksApart if they
+    differ by more than `most` seconds."""
     apart = abs(own - store)
     if apart > most:
         raise ClocksApart(

@@ -36,19 +36,15 @@ class Entries(Protocol[E]):
     def fetch(self) -> ReadAll: ...
 
     def read_stored(self, version: int) -> StoredEntry[E] | None:
-        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt,
-        Unavailable."""
+        """Returns the entry of a version; None if it does not exist or is purged.  Raises Corrupt, Unavailable."""
 
     def marks(self) -> Marks:
         """Returns the checkpoints and the newest fence of the journal."""
 
 
 def backwards(journal: Entries[E], newest: int, *, checksum: int) -> Iterator[tuple[int, E]]:
-    """Yields versions and their entries, from `newest` back to the newest fence; `checksum` is that of the entry
-    `newest`.
-
-    Raises Corrupt, Unavailable.
-    """
+    """Yields versions and their entries, from `newest` back to the newest fence; `checksum` is that of the
+    entry `newest`.  Raises Corrupt, Unavailable."""
     version, window, previous = newest, 1, checksum
     fence = journal.marks().fence
     while version > fence:
@@ -68,9 +64,7 @@ def backwards(journal: Entries[E], newest: int, *, checksum: int) -> Iterator[tu
 
 def between(journal: Entries[E], after: int, until: int) -> Iterator[tuple[int, E]]:
     """Yields versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
-
-    Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable.
-    """
+    Raises NotFound if one of them is purged, Corrupt if one is missing, and Unavailable."""
     checksum = 0
     while after < until:  # bounded by the versions asked for
         versions = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
@@ -88,10 +82,8 @@ def between(journal: Entries[E], after: int, until: int) -> Iterator[tuple[int, 
 
 
 def read_window(journal: Entries[E], first: int, count: int) -> list[StoredEntry[E]]:
-    """Returns at most `count` entries from version `first` on, up to the first missing one.
-
-    Raises Corrupt if an entry after the missing one exists, because then an entry is lost.  Raises Unavailable.
-    """
+    """Returns at most `count` entries from version `first` on, up to the first missing one.  Raises Corrupt if
+    an entry after the missing one exists, because then an entry is lost.  Raises Unavailable."""
     versions = range(first, first + count)
     if journal.store.local_path(journal.name) is not None:
         entries = list(while_there(map(journal.read_stored, versions)))

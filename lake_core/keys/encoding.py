@@ -57,8 +57,7 @@ Value = Any
 
 
 class Instant(tuple[int, int, int]):
-    """A timestamp, time of day or duration as a value of a key: its tag byte, its seconds, and its
-    nanoseconds."""
+    """A timestamp, time of day or duration as a value of a key: its tag byte, its seconds, and its nanoseconds."""
 
     __slots__ = ()
 
@@ -172,11 +171,8 @@ def _instant(ticks: int, tag: int, in_second: int) -> Instant:
 
 
 def key_class(kind: pa.DataType) -> str:
-    """Returns the class of a type.  Values of one class compare; a key field has the same class in all objects of
-    a pool.
-
-    Raises InvalidInput if the type has no order (records, lists, maps).
-    """
+    """Returns the class of a type.  Values of one class compare; a key field has the same class in all objects
+    of a pool.  Raises InvalidInput if the type has no order (records, lists, maps)."""
     class_name = _CLASSES.get(kind.id)
     if class_name is None:
         raise InvalidInput(f"type {kind} has no order; use numbers, texts, bytes, booleans, dates or times")

@@ -28,8 +28,7 @@ class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parse(cls, text: str) -> KeyField:
-        """Returns the field that a person writes as `FIELD[:asc|:desc]`.  Raises InvalidInput for another
-        order."""
+        """Returns the field that a person writes as `FIELD[:asc|:desc]`.  Raises InvalidInput for another order."""
         _, colon, order = text.rpartition(":")
         if text == WHOLE:
             raise InvalidInput(

@@ -138,10 +138,8 @@ class DeleteBranch(msgspec.Struct, frozen=True, tag="delete_branch"):
 
 
 class EndBranch(msgspec.Struct, frozen=True, tag="end_branch"):
-    """Removes the branch of a transaction over several pools for good, at its version; no tag keeps it.
-
-    The other actions of the transaction remove the references that only this branch has.
-    """
+    """Removes the branch of a transaction over several pools for good, at its version; no tag keeps it.  The
+    other actions of the transaction remove the references that only this branch has."""
 
     version: int
 

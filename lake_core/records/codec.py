@@ -30,11 +30,8 @@ T = TypeVar("T")
 
 
 class Codec(Generic[T]):
-    """Encodes and decodes one kind of entry.  It encodes for lakes of one format version, and decodes entries of
-    all versions.
-
-    Lakes of version 3 have the framing of version 2.
-    """
+    """Encodes and decodes one kind of entry.  It encodes for lakes of one format version, and decodes entries
+    of all versions.  Lakes of version 3 have the framing of version 2."""
 
     def __init__(self, kind: type[T], *, version: int = VERSION) -> None:
         self.version = min(version, VERSION)

@@ -103,11 +103,8 @@ class Called(msgspec.Struct, frozen=True, tag="called"):
 
 
 class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
-    """Compares the field with an encoded value; null if one of them is null.
-
-    `readings`: the value as values of other classes, at most one for each class; a record of such a class is
-    compared with it.
-    """
+    """Compares the field with an encoded value; null if one of them is null.  `readings`: the value as values
+    of other classes, at most one for each class; a record of such a class is compared with it."""
 
     field: Path
     op: Op

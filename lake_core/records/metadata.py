@@ -25,8 +25,7 @@ def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_text(what: str, text: str) -> None:
-    """Raises InvalidInput if a message or a value of metadata is not a text, or is too long for a
-    transaction."""
+    """Raises InvalidInput if a message or a value of metadata is not a text, or is too long for a transaction."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what}: must be a text (got {text!r})")
     try:

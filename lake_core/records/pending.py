@@ -39,11 +39,8 @@ class Prepare(msgspec.Struct, frozen=True, tag="prepare", omit_defaults=True):
 
 
 class Settle(msgspec.Struct, frozen=True, tag="settle", omit_defaults=True):
-    """Ends the pending part of the transaction `over`.
-
-    If `over` is committed, this transaction merges the part.  `prepared` are the versions of its pending
-    entries, by the ids of the pools.
-    """
+    """Ends the pending part of the transaction `over`.  If `over` is committed, this transaction merges the
+    part.  `prepared` are the versions of its pending entries, by the ids of the pools."""
 
     over: str
     committed: bool = False

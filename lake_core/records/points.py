@@ -17,8 +17,7 @@ MAX_POINTS = 100_000
 
 
 class Split(msgspec.Struct, frozen=True, tag="split"):
-    """Adds split points that the pool does not have.  Guarantees: at least one; ascending, distinct, none
-    empty."""
+    """Adds split points that the pool does not have.  Guarantees: at least one; ascending, distinct, none empty."""
 
     points: tuple[bytes, ...]
 

@@ -13,10 +13,7 @@ from lake_core.records.decoding import check_counts, check_times
 
 class CloneOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a clone began with: a branch of the pool `source` (its id) at a version; `name` is the name that the
-    pool had then.
-
-    `homes` are the pools in whose folders objects of the clone may lie, by id.
-    """
+    pool had then.  `homes` are the pools in whose folders objects of the clone may lie, by id."""
 
     source: str = msgspec.field(name="pool")
     name: str
@@ -31,8 +28,7 @@ class CloneOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The revision with which the clone began, as users write it, with the name that the source had
-        then."""
+        """The revision with which the clone began, as users write it, with the name that the source had then."""
         return f"{self.name}@{self.version}"
 
 
@@ -98,8 +94,7 @@ class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
 
 
 class RestorePool(msgspec.Struct, frozen=True, tag="restore_pool"):
-    """Restores a dropped pool under a name; for a listed pool, whose drop was interrupted, it changes the
-    name."""
+    """Restores a dropped pool under a name; for a listed pool, whose drop was interrupted, it changes the name."""
 
     pool_id: str = msgspec.field(name="pool")
     name: str
@@ -125,10 +120,7 @@ PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool | RestorePool | 
 
 class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
     """A dropped pool that is still on the store: who dropped it, when (microseconds since 1970), and in which
-    version of the list.
-
-    `is_deleted`: its objects are being deleted.
-    """
+    version of the list.  `is_deleted`: its objects are being deleted."""
 
     pool: PoolConfig
     version: int = msgspec.field(name="n")
@@ -142,10 +134,8 @@ class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One entry of the journal of pools.  `time` is in microseconds since 1970.
-
-    `previous` is the checksum of the entry before it (`journal.link`).
-    """
+    """One entry of the journal of pools.  `time` is in microseconds since 1970.  `previous` is the checksum of
+    the entry before it (`journal.link`)."""
 
     id: str
     time: int

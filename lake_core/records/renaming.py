@@ -12,14 +12,12 @@ import msgspec
 from lake_core.errors import Corrupt
 
 MAX_RENAMED = 10_000
-"""The most names of a pool that are not stored under themselves.  Every state and checkpoint holds them all."""
+"""The most names of a pool that differ from their stored names.  Every state and checkpoint holds them all."""
 
 
 class RenameField(msgspec.Struct, frozen=True, tag="rename_field", omit_defaults=True):
     """Gives the field that is called `name` the name `new`; None: the field is dropped, and no reader sees it.
-
-    Guarantees: the two names differ.
-    """
+    Guarantees: the two names differ."""
 
     name: str
     new: str | None = None

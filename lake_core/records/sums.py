@@ -24,10 +24,7 @@ _BITS = 2**64
 
 class Conserve(msgspec.Struct, frozen=True, tag="conserve", omit_defaults=True):
     """States that the transaction's new objects have the records of its removed references, except `records` of
-    them.
-
-    `sums` are the two sums of the records left out: of their content, and of their ages.
-    """
+    them.  `sums` are the two sums of the records left out: of their content, and of their ages."""
 
     records: int = 0
     sums: bytes = bytes(2 * SUM_BYTES)

@@ -95,10 +95,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
 
 
 class AddInlined(AddObject, frozen=True, tag="add_inlined", omit_defaults=True):
-    """Adds an object whose bytes are `data`: it lies in the journal, and not on the store.
-
-    Guarantees, besides those of `AddObject`: it has as many bytes as its size says.
-    """
+    """Adds an object whose bytes are `data`: it lies in the journal, and not on the store.  Guarantees, besides
+    those of `AddObject`: it has as many bytes as its size says."""
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
@@ -326,8 +324,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def width(self) -> int:
-        """How many sequences the transaction has: one, and for a merge one more for each write that it
-        brings."""
+        """How many sequences the transaction has: one, and for a merge one more for each write that it brings."""
         return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
 
     @property
@@ -338,9 +335,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One object of a pool's journal; the writer gives the `id`, by which it recognizes its own entry.
-
-    `previous` is the checksum of the entry before it (`journal.link`).
-    """
+    `previous` is the checksum of the entry before it (`journal.link`)."""
 
     id: str
     transactions: tuple[Transaction, ...]

@@ -16,10 +16,8 @@ from lake_core.records.decoding import check_counts
 
 
 class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
-    """Raises the floor: from now on no new object with an id below `upto` is committed.
-
-    `now`: the smallest id of the time of the scan.
-    """
+    """Raises the floor: from now on no new object with an id below `upto` is committed.  `now`: the smallest id
+    of the time of the scan."""
 
     upto: str
     now: str
@@ -63,11 +61,8 @@ class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
 
 
 class ConfirmVacuum(msgspec.Struct, frozen=True, tag="confirm_vacuum", omit_defaults=True):
-    """Puts the spared objects of a vacuum back on the list of removed objects; the others may be deleted from now
-    on.
-
-    `vacuum` is the sequence of the transaction that began it.
-    """
+    """Puts the spared objects of a vacuum back on the list of removed objects; the others may be deleted from
+    now on.  `vacuum` is the sequence of the transaction that began it."""
 
     vacuum: int
     spared: tuple[str, ...] = ()

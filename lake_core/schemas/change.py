@@ -18,11 +18,8 @@ from lake_core.values.types import is_json, show_type
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One change that records make in the fields of a pool: `path` names the field; dots separate the members of
-    records.
-
-    `before` is its type so far; None if the field is new.
-    """
+    """One change that records make in the fields of a pool: `path` names the field; dots separate the members
+    of records.  `before` is its type so far; None if the field is new."""
 
     path: str
     before: pa.Field | None
@@ -65,10 +62,7 @@ def holds(field: pa.Field, other: pa.Field) -> bool:
 
 def changes(before: pa.Schema, brought: Iterable[pa.Schema]) -> list[FieldChange]:
     """Returns what records with the schemas `brought` change in the fields `before`; nothing if `before` has no
-    fields.
-
-    The column that marks deleted records does not count as a field.
-    """
+    fields.  The column that marks deleted records does not count as a field."""
     fields = {field.name: field for field in user_fields(before)}
     if not fields:
         return []

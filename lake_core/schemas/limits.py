@@ -1,8 +1,8 @@
 """Limits on the fields that a record may have, so that every reader of the lake can read what a load accepted.
 
 A load checks them before anything is committed: names, columns and nesting, which a schema shows.  The readers of
-files check each record, so that the message names file and line.  docs/limits.md lists them for users.  Called by
-`loading`, by whatever else brings records in, and by `history`, which holds a pool to the limit on fields.
+files check each record, so that the message names file and line. docs/limits.md lists them for users.  Called
+by `loading`, by other code that brings records in, and by `history`, which limits the fields of a pool.
 """
 
 from __future__ import annotations
@@ -83,8 +83,7 @@ LeafPath = tuple[str | None, ...]
 
 
 def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
-    """Yields the fields that hold values; a record is replaced by its own fields, also inside lists and
-    maps."""
+    """Yields the fields that hold values; a record is replaced by its own fields, also inside lists and maps."""
     stack: list[tuple[LeafPath, pa.DataType]] = [
         ((field.name,), field.type) for field in reversed(list(schema))
     ]
@@ -99,10 +98,8 @@ def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
 
 
 class Fields:
-    """Counts the distinct fields of records that arrive in parts; fields beyond the limit are not added.
-
-    It is a tree of names: a node without children is a field that holds values.
-    """
+    """Counts the distinct fields of records that arrive in parts; fields beyond the limit are not added.  It is
+    a tree of names: a node without children is a field that holds values."""
 
     def __init__(self, most: int = MAX_COLUMNS) -> None:
         self.most = most
@@ -160,8 +157,7 @@ class Fields:
         )
 
     def _widest(self, last: str | None) -> str:
-        """Returns the end of the message: to store the widest field as JSON; "" if no field has several
-        inside."""
+        """Returns the end of the message: to store the widest field as JSON; "" if no field has several inside."""
         widths = {name: _width(node) for name, node in self._tree.items()}
         name = max(widths, key=lambda name: widths[name], default=last)
         if widths.get(name, 0) < 2:

@@ -46,11 +46,8 @@ def stored_schema(data: bytes) -> pa.Schema:
 
 
 def with_text_names(schema: pa.Schema) -> pa.Schema:
-    """Returns the schema of a file, after a check of its names.
-
-    Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names only when they are
-    used.
-    """
+    """Returns the schema of a file, after a check of its names.  Raises UnicodeDecodeError if a name, at any
+    depth, is not UTF-8: Arrow decodes names only when they are used."""
     for _ in leaves(schema):
         pass
     return schema
@@ -82,8 +79,7 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def unit_remedy(classes: Collection[str]) -> str:
-    """Returns what a user can do if no unit holds all times or durations of these classes; "" for other
-    values."""
+    """Returns what a user can do if no unit holds all times or durations of these classes; "" for other values."""
     match sorted(classes):
         case ["timestamp"] | ["timestamp with zone"]:
             reach = "years before 1678 and after 2261"
@@ -125,8 +121,7 @@ def _unite_types(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Returns the type with the finer unit of two timestamps, times of day or durations; None for other
-    types."""
+    """Returns the type with the finer unit of two timestamps, times of day or durations; None for other types."""
     for alike in (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration):
         if alike(a) and alike(b):
             if pa.types.is_timestamp(a) and bool(a.tz) != bool(b.tz):
@@ -136,10 +131,8 @@ def _finer(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 
 def _reaches(kind: pa.DataType, finer: pa.DataType) -> bool:
-    """Whether the finer unit can hold every value that objects may hold in the type.
-
-    Objects hold timestamps of the years 1 to 9999 and any duration; nanoseconds reach only from 1677 to 2262.
-    """
+    """Whether the finer unit can hold every value that objects may hold in the type.  Objects hold timestamps
+    of the years 1 to 9999 and any duration; nanoseconds reach only from 1677 to 2262."""
     return bool(kind.unit == finer.unit or (pa.types.is_timestamp(kind) and finer.unit != "ns"))
 
 

@@ -16,8 +16,7 @@ from lake_core.store.port import Store
 
 @dataclass(frozen=True)
 class Address:
-    """The URI and options of a store.  `options` may hold secrets: they are not shown, and must not be
-    logged."""
+    """The URI and options of a store.  `options` may hold secrets: they are not shown, and must not be logged."""
 
     uri: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -32,8 +32,7 @@ class Planned(Protocol):
         there."""
 
     def plan(self, ranges: Iterable[Range], *, share: int, keeps: bool = False) -> None:
-        """Fetches these ranges next, with at most `share` bytes per request.  With `keeps`, earlier bytes
-        stay."""
+        """Fetches these ranges next, with at most `share` bytes per request.  With `keeps`, earlier bytes stay."""
 
     def drop_planned(self) -> None:
         """Drops the fetched bytes, except those of the object's end if `fetch_tail` fetched them."""
@@ -54,8 +53,7 @@ def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
 def plan(
     file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
 ) -> None:
-    """Plans reads of an object on a server, which keep about twice `share` bytes in memory; ignores other
-    files."""
+    """Plans reads of an object on a server, which keep about twice `share` bytes in memory; ignores other files."""
     if isinstance(file, Planned):
         file.plan(ranges(), share=share, keeps=keeps)
 

@@ -96,16 +96,11 @@ class Store(Protocol):
 
     def get_listed(self, info: ObjectInfo) -> bytes | None:
         """Returns all bytes of the object that was listed; None if it was deleted, or if another object has its
-        name.
-
-        Returns None, without a request, if it was listed without a tag.
-        """
+        name.  Returns None, without a request, if it was listed without a tag."""
 
     def create(self, name: str, data: bytes) -> Created:
         """Creates the object if it does not exist; YES means that it is durable.  `data` is never empty.
-
-        Raises Unavailable if nothing was written, NoCreate if the store does not support such a request.
-        """
+        Raises Unavailable if nothing was written, NoCreate if the store does not support such a request."""
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         """Writes or overwrites a hint.  With `durable` it survives a crash of the machine once this returns."""
@@ -117,10 +112,8 @@ class Store(Protocol):
         """Deletes the object; does nothing if it does not exist."""
 
     def delete_all(self, names: Sequence[str]) -> None:
-        """Deletes the objects, many in a request if the store can; names that do not exist are skipped.
-
-        Raises Unavailable if some may remain.  The others are deleted, and a repeated call deletes the rest.
-        """
+        """Deletes the objects, many in a request if the store can; names that do not exist are skipped.  Raises
+        Unavailable if some may remain.  The others are deleted, and a repeated call deletes the rest."""
 
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         """Opens the object for reading at any position; `size` in bytes, if the caller knows it.
@@ -133,7 +126,5 @@ class Store(Protocol):
         """Returns the path of the object's file; None if the store's objects are not files of this machine."""
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Opens a new object for writing, under a name that no other writer uses.
-
-        It appears, whole and durable, when the block ends, and not at all if the block raises.
-        """
+        """Opens a new object for writing, under a name that no other writer uses.  It appears, whole and
+        durable, when the block ends, and not at all if the block raises."""

@@ -27,17 +27,13 @@ DENIES = (
 
 
 def is_there(store: Store, name: str, created: Created) -> bool:
-    """Whether the store certainly has the object, after its create was answered "exists".  Raises
-    Unavailable."""
+    """Whether the store certainly has the object, after its create was answered "exists".  Raises Unavailable."""
     return created is Created.YES or (created is Created.EXISTS and store.get(name) is not None)
 
 
 def probe_create(store: Store, *, name: str) -> None:
-    """Creates a name twice, which must fail the second time.
-
-    Raises NoCreate (an InvalidInput) if the second create does not fail, Unavailable if neither works or an
-    answer is lost.
-    """
+    """Creates a name twice, which must fail the second time.  Raises NoCreate (an InvalidInput) if the second
+    create does not fail, Unavailable if neither works or an answer is lost."""
     first = store.create(name, b"probe")
     if first is not Created.YES and store.get(name) is None:
         if first is Created.EXISTS:

@@ -285,9 +285,7 @@ class Attempt:
 
     def _search_entries(self, possible_since: int, loaded: LoadedState[PoolState]) -> Committed | None:
         """Returns the commit of the draft, found in the entries themselves; None if it is not committed.
-
-        Raises OutcomeUnknown if one of the entries is purged or lost.
-        """
+        Raises OutcomeUnknown if one of the entries is purged or lost."""
         log.info(
             "%s: searches versions %d to %d for %s",
             self.journal.name,

@@ -154,8 +154,7 @@ class Requests:
         self._read_before[name] = None
 
     def queue(self) -> list[ObjectInfo]:
-        """Returns the objects that may be requests, oldest first; an empty list if the store does not
-        answer."""
+        """Returns the objects that may be requests, oldest first; an empty list if the store does not answer."""
         try:
             listed = [
                 info for info in self.store.list(naming.requests(self.journal)) if _may_be_request(info)
@@ -174,10 +173,8 @@ class Requests:
             [Callable[[str], DraftRequest | None], list[str]], Iterable[DraftRequest | None]
         ] = map,
     ) -> list[DraftRequest]:
-        """Returns the first requests of the queue, at most as many as one entry can hold.
-
-        `at_once` may read several in parallel.  Unreadable objects are ignored from now on.
-        """
+        """Returns the first requests of the queue, at most as many as one entry can hold.  `at_once` may read
+        several in parallel.  Unreadable objects are ignored from now on."""
         requests: list[DraftRequest] = []
         size = 0
         for batch in _batches(itertools.islice(queue, MAX_QUEUE)):

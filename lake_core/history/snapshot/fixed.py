@@ -79,10 +79,8 @@ class TableReferences:
         added: Iterable[Reference],
         only: str | None = None,
     ) -> TableReferences:
-        """Returns a copy without the removed references (named by object and low bound), and with the added ones.
-
-        `only`: the one sub-pool to copy; None means all.
-        """
+        """Returns a copy without the removed references (named by object and low bound), and with the added
+        ones.  `only`: the one sub-pool to copy; None means all."""
         new: dict[str, list[Reference]] = {}
         newest = self.newest
         for reference in added:

@@ -108,10 +108,8 @@ class Snapshot:
         )
 
     def schemas(self, sub_pool: str = "") -> list[str]:
-        """Returns the ids of the schemas of the sub-pool's references, by first use.
-
-        If all references were removed, returns the ids that they had, because an empty pool keeps its fields.
-        """
+        """Returns the ids of the schemas of the sub-pool's references, by first use.  If all references were
+        removed, returns the ids that they had, because an empty pool keeps its fields."""
         all_ = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
         used = [item for item in all_ if item[2]] or all_
         return [schema for _, schema, _ in sorted(used)]
@@ -152,10 +150,8 @@ class Snapshot:
         return replace(self, removed=self.removed.insert(identity), shapes=shapes), reference
 
     def mark_applied(self, object_id: str, low: bytes, upto: int) -> Snapshot:
-        """Returns the snapshot after tombstones up to version `upto` were applied to a reference.
-
-        Raises Corrupt if the snapshot does not have the reference.
-        """
+        """Returns the snapshot after tombstones up to version `upto` were applied to a reference.  Raises
+        Corrupt if the snapshot does not have the reference."""
         reference = self._find((object_id, low))
         without = self.remove(object_id, low)
         assert reference is not None
@@ -170,8 +166,7 @@ class Snapshot:
         return self._find((object_id, low)) is not None
 
     def overlapping(self, key_range: KeyRange = EVERYTHING, *, sub_pool: str = "") -> list[Reference]:
-        """Returns the references of the pool or sub-pool that overlap the range, by low bound, then by
-        arrival."""
+        """Returns the references of the pool or sub-pool that overlap the range, by low bound, then by arrival."""
         added = [r for r in self.added.values() if r.sub_pool == sub_pool and r.key_range.overlaps(key_range)]
         below = self._overlapping(self.checkpoint, self.removed, key_range, sub_pool=sub_pool)
         folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
@@ -179,9 +174,7 @@ class Snapshot:
 
     def ends(self, *, sub_pool: str = "") -> tuple[list[Reference], list[Reference]] | None:
         """Returns the references with the lowest bound, and those with the highest; reads few row groups.
-
-        Returns None if there are no references, or if a removed reference may have had such a bound.
-        """
+        Returns None if there are no references, or if a removed reference may have had such a bound."""
         fixed = (self.checkpoint.span(sub_pool=sub_pool), self.folded.span(sub_pool=sub_pool))
         added = (r.key_range for r in self.added.values() if r.sub_pool == sub_pool)
         spans = [span for span in (*fixed, *added) if span is not None]
@@ -193,11 +186,8 @@ class Snapshot:
         return (first, last) if first and last else None
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str = "") -> Iterator[Reference]:
-        """Yields references like `overlapping`, but only those whose oldest record is no newer than `sequence`, in
-        no order.
-
-        They are decoded as they are asked for.
-        """
+        """Yields references like `overlapping`, but only those whose oldest record is no newer than `sequence`,
+        in no order.  They are decoded as they are asked for."""
         for reference in self.added.values():
             if (
                 reference.sub_pool == sub_pool

@@ -38,10 +38,8 @@ from lake_core.schemas import Rule
 
 
 def undecided(state: PoolState, draft: Draft, rule: Rule) -> str:
-    """Returns the transaction whose pending part does not commute with the draft; "" if there is none.
-
-    A draft that settles a part commutes with it.
-    """
+    """Returns the transaction whose pending part does not commute with the draft; "" if there is none.  A draft
+    that settles a part commutes with it."""
     settled = {action.over for action in draft.actions if isinstance(action, Settle)}
     for over, part in sorted(state.pending.items()):
         if over not in settled and not commutes(state, part, draft, rule):
@@ -83,8 +81,7 @@ def _touched(draft: Draft) -> set[str]:
 
 
 def _is_upkeep(draft: Draft) -> bool:
-    """Whether the draft compacts, or applies or retires deletes: readers see the same records before and
-    after."""
+    """Whether the draft compacts, or applies or retires deletes: readers see the same records before and after."""
     if draft.oldest_only or draft.is_exact or draft.only_takes:
         return False
     return all(

@@ -41,10 +41,8 @@ T = TypeVar("T")
 
 
 class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The record that a transaction was begun; `time` and `expires` are in microseconds since 1970.
-
-    `token`: a second transaction with the same token changes nothing.
-    """
+    """The record that a transaction was begun; `time` and `expires` are in microseconds since 1970.  `token`: a
+    second transaction with the same token changes nothing."""
 
     author: str
     time: int
@@ -76,10 +74,7 @@ class CommitLease(msgspec.Struct, frozen=True):
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was decided about a transaction: committed, with the version of the pending entry in each pool; or
-    aborted.
-
-    `time` is in microseconds since 1970.
-    """
+    aborted.  `time` is in microseconds since 1970."""
 
     committed: bool
     by: str
@@ -124,8 +119,7 @@ class Decisions:
         self._create(naming.transaction_object(id, naming.BEGUN), begun)
 
     def begun(self, id: str) -> Begun | None:
-        """Returns what was recorded when the transaction was begun; None if it is unknown, or was cleaned
-        up."""
+        """Returns what was recorded when the transaction was begun; None if it is unknown, or was cleaned up."""
         return self._read(naming.transaction_object(id, naming.BEGUN), Begun)
 
     def join(self, id: str, pool_id: str, joined: JoinedPool) -> JoinedPool:
@@ -225,10 +219,8 @@ class Decisions:
         self.store.delete_all([name for name in names if name != begun])
 
     def _create(self, name: str, value: msgspec.Struct) -> bool:
-        """Creates an object, unless it exists.  Returns whether this call is known to have created it.
-
-        Raises Unavailable if the store does not confirm either.
-        """
+        """Creates an object, unless it exists.  Returns whether this call is known to have created it.  Raises
+        Unavailable if the store does not confirm either."""
         for _ in range(TRIES):
             if (created := self.store.create(name, msgspec.json.encode(value))) is not Created.UNKNOWN:
                 return created is Created.YES

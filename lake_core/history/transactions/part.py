@@ -10,10 +10,7 @@ from lake_core.records.decoding import check_counts
 
 class PendingPart(msgspec.Struct, frozen=True, omit_defaults=True):
     """The promise to merge `branch`, up to its version `upto`, into `into`; `version` is the version of the
-    pending entry.
-
-    `settle_id`, `token` and `author` will be those of the transaction that settles the part.
-    """
+    pending entry.  `settle_id`, `token` and `author` will be those of the transaction that settles the part."""
 
     branch: str
     into: str
