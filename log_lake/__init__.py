@@ -9,9 +9,9 @@
     >>> pool.at("main").to_table().to_pylist()
     [{'ts': 1, 'level': 'warn'}, {'ts': 2, 'level': 'info'}]
 
-This package is the storage engine above its core (`lake_core`); it imports neither Airflow nor Spark.  Its rooms
-stand on floors, and a lower floor never imports a higher one (pyproject.toml holds them to it, a test holds this
-list to pyproject.toml):
+This package is the storage engine above its core (`lake_core`); it imports neither Airflow nor Spark.  Its
+rooms (folders) are on floors, and a lower floor never imports a higher one.  `lint-imports` checks this by
+pyproject.toml, and a test compares this list with pyproject.toml:
 
     all_settings   every setting that a pool may carry, gathered from the rooms
     cli            the `lake` command: the options of each command, and the functions that run it

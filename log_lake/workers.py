@@ -51,9 +51,9 @@ class Worker:
 class SortedPiece:
     """Sorted records that one worker gives to another, as bytes (`data`); `size` is the number of bytes.
 
-    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit, and
-    no other piece of its unit and part has it.  `keys` are some of its keys, encoded, about equally far apart:
-    the first one, and at the end the last one.
+    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit, which
+    is unique within unit and part.  `keys` are some of its keys, encoded, about equally far apart: the first
+    one, and at the end the last one.
     """
 
     part: int
@@ -89,7 +89,7 @@ class Shuffle(Protocol[U_contra, R_co]):
 
 
 Divide = Callable[[Sequence[SortedPiece]], tuple[bytes, ...]]
-"""The bounds of the parts, from all pieces, which have no `data`."""
+"""A function that chooses the bounds of the parts from all pieces; these come without their `data`."""
 
 
 class Workers(Protocol):
@@ -159,8 +159,8 @@ def exchange(
     """Runs work in two steps.  Returns the results of `give`, in the order of the units, then those of `take`, in
     the order of the parts.
 
-    Without `bounds`, `divide` says them when all units are read.  Workers of one process take all pieces as one
-    part, because one worker needs no other.  Raises the error of a unit that failed.
+    Without `bounds`, `divide` chooses them once all units are read.  In one process all pieces form one part,
+    because there is only one worker.  Raises the error of a unit that failed.
     """
     if isinstance(workers, Exchanging):
         return workers.exchange(work, units, divide=divide, bounds=bounds)

@@ -48,8 +48,8 @@ def _row(one: HealthFinding) -> dict[str, Any]:
 
 
 def _summary(health: LakeHealth) -> str:
-    """Returns how many pools have which verdict, in words.  Also says for how many of them an earlier verdict
-    counts, because nothing was written since."""
+    """Returns the number of pools with each verdict, in words.  Also says for how many of them an earlier
+    verdict counts, because nothing was written since."""
     counts = health.counts()
     parts = [f"{counts[verdict]:,} {verdict.word}" for verdict in reversed(Verdict) if counts[verdict]]
     earlier = [pool.seen for pool in health.pools if pool.seen < health.now]

@@ -73,7 +73,7 @@ class Prompt(cmd.Cmd):
             raise self.failed
 
     def onecmd(self, line: str) -> bool:
-        """Take a line; True ends the loop."""
+        """Takes a line, and returns whether it ends the prompt."""
         if line == "EOF":
             return self._end()
         if not self._lines and line.startswith("."):

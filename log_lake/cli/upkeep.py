@@ -103,7 +103,7 @@ def tombstones(args: Namespace) -> None:
 
 
 def expire(args: Namespace) -> None:
-    """Remove records that the pool's settings `expire.*` let go."""
+    """Remove records that expire by the pool's settings `expire.*`."""
     lake = open_lake(args)
     pool = lake.pool(args.pool)
     if not policy_of(pool.settings).expires:

@@ -10,8 +10,9 @@
 
 An integer, a double and a decimal are equal here if they compare as equal in conditions (`values.numbers`).  -0.0
 equals 0.0, and NaN equals NaN, as in keys.  Every class has a constant of its own, so that a text `1` differs
-from a number 1.  A value is spread by a product and a swap of its bytes; then a record's field, a list or a map
-multiplies or mixes it (decision 454).  The mix is the last step of MurmurHash3 (64 bits).
+from a number 1.  A product and a swap of bytes let each part of a value affect all bits.  The hashes of a
+record's fields, and those inside lists and maps, are then combined by further products and mixes (decision
+454).  The mix is the last step of MurmurHash3 (64 bits).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ D = TypeVar("D", AddTombstone, Tombstone)
 
 @dataclass(frozen=True)
 class FieldNames:
-    """The stored names of those names that are not stored under themselves (`stored`)."""
+    """A translation: `stored` maps each name that differs from its stored name to that stored name."""
 
     stored: Mapping[str, str] = field(default_factory=dict)
 
@@ -46,11 +46,11 @@ class FieldNames:
         return self._shown.get(stored, None if stored in self.stored else stored)
 
     def stored_name(self, name: str) -> str:
-        """Returns the stored name of a name."""
+        """Returns the stored name of the field with this name."""
         return self.stored.get(name, name)
 
     def stored_names(self, names: Iterable[str]) -> list[str]:
-        """Returns the stored names of names, in their order."""
+        """Returns the stored names of the fields with these names, in the same order."""
         return [self.stored_name(name) for name in names]
 
     def shown(self, schema: pa.Schema) -> pa.Schema:

@@ -80,7 +80,7 @@ class Answering:
         return await threads.result_of(self._turns.join(table, begin))
 
     def refusal(self, error: LakeError | Refusal, request: CatalogRequest) -> CatalogResponse:
-        """Returns the answer that says the error."""
+        """Returns the error as an answer."""
         return self.catalog.refusal(error, with_body=request.method != "HEAD")
 
 
@@ -105,7 +105,8 @@ async def send_response(response: CatalogResponse, send: Send) -> None:
 
 
 class CatalogApp:
-    """The ASGI application of `lake serve`; `admit` raises Refusal if a request with these headers may not ask."""
+    """The ASGI application of `lake serve`; `admit` raises Refusal if it does not admit a request with these
+    headers."""
 
     def __init__(self, catalog: IcebergCatalog, *, admit: Callable[[Headers], object]) -> None:
         self._answering, self._admit = Answering(catalog), admit

@@ -77,7 +77,7 @@ class IcebergCatalog:
         return loaded(table_of(self._lake(question.namespace), question.table), self._ages)
 
     def refusal(self, error: LakeError | Refusal, *, with_body: bool) -> CatalogResponse:
-        """Returns the answer that says the error, without what may be a secret in the address of a lake."""
+        """Returns the error as an answer, without possible secrets in the address of a lake."""
         return refusal_response(
             refused(error), text=self._lakes.without_users(str(error)), with_body=with_body
         )

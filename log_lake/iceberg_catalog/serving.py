@@ -63,8 +63,8 @@ def address_of(listening: socket.socket) -> str:
 
 
 class Admitting:
-    """Refuses requests that may not ask.  If the server has tokens, a request needs one.  Otherwise its Host
-    header must name this machine.
+    """Refuses requests that it does not admit.  If the server has tokens, a request needs one.  Otherwise its
+    Host header must name this machine.
 
     A page of another site may lead its own name to this machine (DNS rebinding); then the Host header has that
     name.
@@ -105,8 +105,8 @@ def serve(
 ) -> None:
     """Serves the catalog of these lakes, by their namespaces, until the process is asked to end.
 
-    `around` gives the application with all other routes, which passes the catalog's own on.  `started` is
-    called as soon as the server answers.  Without `may_write` nothing is published.
+    `around` returns an application with all other routes, which passes requests for the catalog on.  `started`
+    is called as soon as the server answers.  Without `may_write` nothing is published.
     """
     import log_lake.publish.files  # noqa: F401  takes seconds to import; the first client need not wait for it
 

@@ -1,9 +1,9 @@
 """The objects that tags keep, read from the states that the tags name.
 
 If the state of a live tag cannot be read, the vacuum stops, because the tag's objects are unknown.  If expired
-tags count too, an expiring tag that cannot be read is skipped: a purge may have taken its state.  Whether it has
-already expired does not matter, because clocks differ, and its objects are on the list of removed objects or
-referred to.  A tag that was deleted after the state was loaded keeps nothing.
+tags count too, a tag with an expiry that cannot be read is skipped: a purge may have taken its state.  It is
+skipped even if it seems live, because clocks differ; its objects are on the list of removed objects or referred
+to.  A tag that was deleted after the state was loaded keeps nothing.
 
 The state of a version takes a few requests, one after the other.  So each version is read once, however many
 tags name it, and several are read in parallel.

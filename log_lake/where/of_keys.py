@@ -44,7 +44,7 @@ def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
 
 
 def of_values(values: pa.Table, names: Sequence[str]) -> Condition | None:
-    """The condition that the fields `names` have the values of one of the table's rows; None without a row.
+    """Returns the condition that the fields `names` have the values of some row of the table; None without rows.
 
     Raises InvalidInput for too many rows.
     """

@@ -36,7 +36,7 @@ _AROUND = 40
 
 
 class Position(NamedTuple):
-    """A part of the text, from its first character to before the character after its last word."""
+    """A part of the text, from its first character (inclusive) to the end of its last word (exclusive)."""
 
     start: int
     end: int

@@ -53,8 +53,8 @@ def shown_schemas(view: View, ids: Iterable[str]) -> list[pa.Schema]:
 
 
 def check_names(state: View, newest: View) -> None:
-    """Raises InvalidInput if the state with which a reader begins has other names of fields than the newest
-    version, which all records of a stream have."""
+    """Raises InvalidInput if fields have other names in the state with which a reader begins than in the newest
+    version.  All records of a stream must have the newest names."""
     if state.names != newest.names:
         raise InvalidInput(
             f"pool {newest.config.name!r}: a field was renamed or dropped since version {state.version}, with "

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Attached:
-    """What `attach` did: the pools that are views now, in the order of their names; and for each other pool why it
-    is none."""
+    """What `attach` did: the pools that are views now, in the order of their names; and for each other pool the
+    reason why it has no view."""
 
     views: tuple[str, ...]
     refused: dict[str, str]

@@ -92,8 +92,8 @@ _SIDE: dict[tuple[bool, bool], Op] = {
     (False, True): "<=",
     (False, False): "<",
 }
-"""The comparison operators: first whether greater values fulfil it, not smaller ones; then whether equal values do
-too."""
+"""Each comparison operator by two facts: whether greater values fulfil it (otherwise smaller ones), and whether
+equal values do too."""
 
 
 def _fields(bound: Comparison, key: PoolKey) -> Iterator[tuple[list[Predicate], Path, bool, pa.Scalar, bool]]:

@@ -38,7 +38,7 @@ def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> S
     """Returns the stretch of runs to merge so that the depth, with the outputs of other jobs (`taken`), is at most
     `bound`.
 
-    Returns no run if the depth already is; all runs if `taken` alone exceeds the bound.
+    Returns no run if the depth is within the bound already; all runs if `taken` alone exceeds it.
     """
     most = min(len(runs), len(runs) + len(taken) - bound + 1)
     width = max(2, _depth(runs, taken) - bound + 1)

@@ -27,7 +27,7 @@ Place: TypeAlias = tuple[int, ...]
 """The place of a value in the rows; places compare in the order in which the original program writes."""
 
 PlaceOf: TypeAlias = Callable[[int], Place]
-"""Returns the place of a value of a column, by its position among the values that are added together."""
+"""A function that returns the place of a value, from its position among the values that are added together."""
 
 
 class Flush(NamedTuple):
