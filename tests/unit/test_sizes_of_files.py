@@ -15,9 +15,9 @@ MOST_LINES = 450
 FEWEST_LINES = 40
 """Of a module that one module of its folder uses alone."""
 
-MOST_LINES_OF_CORE = 15_200
-"""Of `lake_core`, so that an heir reads it whole before changing it (decisions 228, 270).  Code that only log_lake
-uses goes there."""
+MOST_LINES_OF_CORE = 15_000
+"""Of `lake_core`, so that an heir reads it whole before changing it (decisions 228, 270, 503).  Code that only
+log_lake uses goes there."""
 
 PRODUCT = {module: path for module, path in FILES.items() if not module.startswith("benchmarks")}
 
