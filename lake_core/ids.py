@@ -98,8 +98,8 @@ _HOME = "@"
 
 
 def in_home(object_id: str, pool_id: str) -> str:
-    """Returns the name by which a clone refers to an object whose home, the pool in whose folder it lies, is this
-    pool.  A name that already has a home is returned as it is."""
+    """Returns the name by which a clone refers to an object in the folder of this pool, the object's home.  A
+    name that already has a home is returned as it is."""
     return object_id if _HOME in object_id else f"{object_id}{_HOME}{pool_id}"
 
 

@@ -223,7 +223,7 @@ ROLES = {
         (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT),
     ),
     "agent compact": Role("merges objects", (*_DERIVED, *_AGENT)),
-    "agent tombstones": Role("rewrites objects without deleted records", (*_DERIVED, *_AGENT)),
+    "agent tombstones": Role("rewrites objects to remove deleted records", (*_DERIVED, *_AGENT)),
     "agent split": Role(
         "splits and joins ranges of keys", (*_POOL, *_OLD_DATA, *_COMMIT, *_ACTIVITY, *_AGENT)
     ),

@@ -2,8 +2,8 @@
 
 `pip install log-lake` installs what a lake on local files needs.  Code that is about to use another package calls
 `need` first, so that a person reads which extra to install instead of a traceback.  Called by the stores in a
-cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications, by what publishes
-Iceberg tables, by `lake ui` and `lake serve`, and by what uses dlt or reads Kafka.
+cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications, by `lake ui` and
+`lake serve`, and by code that publishes Iceberg tables, uses dlt or reads Kafka.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Measured:
         return Timing(self._meter, f"{self._work}.{name}")
 
     def each(self, name: str, items: Iterable[T]) -> Iterator[T]:
-        """Yields the items; the time in which they are made is a phase of the work, and that of the caller
-        is not."""
+        """Yields the items.  Making them counts as a phase of the work; what the caller does between two items
+        does not."""
         iterator, phase, end = iter(items), self.phase(name), object()
         while True:
             with phase:

@@ -44,8 +44,8 @@ class Lift:
         return np.frombuffer(self.writes, dtype="<i8").astype(np.int64)
 
     def apply(self, sequences: Sequences) -> Sequences:
-        """Returns the sequences that these have after the merge.  Raises Corrupt for a sequence that the merge did
-        not bring."""
+        """Returns these sequences as the merge renumbers them.  Raises Corrupt for a sequence that the merge
+        did not bring."""
         brought = self._known
         places = np.searchsorted(brought, sequences)
         if len(sequences) and (
@@ -55,8 +55,7 @@ class Lift:
         return self.base + 1 + places.astype(np.int64)
 
     def of(self, sequence: int) -> int:
-        """Returns the sequence that this one becomes by the merge.  Raises Corrupt if the merge did not
-        bring it."""
+        """Returns this sequence as the merge renumbers it.  Raises Corrupt if the merge did not bring it."""
         return int(self.apply(np.array([sequence], np.int64))[0])
 
 

@@ -5,7 +5,7 @@ A writer that is refused tells its caller, and withdraws its request.  But anoth
 request before, and the store may not delete it.  So a draft that one state refuses must stay refused on all
 later states:
 
-- `rebase` refuses forever whatever began before the pool, or the branch, was closed and opened again.
+- `rebase` refuses forever all work that began before the pool, or the branch, was closed and opened again.
 - A draft that later states may accept is never a request (`Draft.is_own`, `may_be_posted`).
 - If a later state may accept a request for another reason, other writers leave it to its own writer
   (`may_have_been_refused`).

@@ -6,7 +6,8 @@ its version), or a fence (written after a checkpoint).  The store's clock dates 
 for a while: a machine before it asked for the time, a file that was restored from a backup.  So one old object
 is no proof (decision 160):
 
-- A young entry limits what older times of later objects can show: the running maximum of the times counts.
+- If an entry is young, no later version counts as old, whatever the times of later objects: the running maximum
+  of the times counts.
 - A version needs a second witness: the time that its author wrote, or, for a purged version, the reader's
   knowledge of that time.  If that time is unknown, a second old object at or after the version will do.
 - If the author's time is young, older versions are checked, each twice as far back as the one before.

@@ -6,9 +6,9 @@ The rules (docs/protocol.md says why they suffice; the simulation tests them und
    only if the entry folds too.
 2. If the answer of a put is lost, the writer repeats it with the same bytes under the same version until the
    store says which entry is there.  Only then may it try n + 1; otherwise it could win twice.
-3. "Exists" with our own id inside means that an earlier try of ours won. 4. After a lost race the writer folds
-   the entry that won and proposes again on the new state.  A proposal is a pure function of the state; it may
-   find that nothing is left to do, or that it conflicts.
+3. "Exists" with our own id inside means that an earlier try of ours won.
+4. After a lost race the writer folds the entry that won and proposes again on the new state.  A proposal is a
+   pure function of the state; it may find that nothing is left to do, or that it conflicts.
 5. The end of the journal is the first version without an entry.  Hints only say how many to read at once.  If a
    later entry is seen, one is lost, and its version is not free.
 6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
@@ -20,9 +20,9 @@ The rules (docs/protocol.md says why they suffice; the simulation tests them und
    below the fence, and none whose checkpoint was found damaged.
 8. `Unavailable` means that nothing was written.  Once a put has been sent, the call must end in a definite
    answer or in OutcomeUnknown, never in Unavailable.
-9. Nothing here deletes; `purge` does. 10. An entry names the checksum of the one before it, and the fold checks
-   that.  So if an entry is lost and a writer puts another one in its place, no reader folds those behind it
-   onto the wrong one.
+9. Nothing here deletes; `purge` does.
+10. An entry names the checksum of the previous one, and the fold checks that.  So if an entry is lost and a writer
+   puts another one in its place, no reader folds the later entries onto the wrong one.
 
 `reader` keeps rules 5 and 7, and rule 6 for readers; `put_entry` keeps 2 and 3; this module keeps the rest.
 

@@ -1,8 +1,8 @@
 """One listing of a journal: the entries after a version, then the marks; and reading exactly those entries.
 
 The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if the listing
-shows no fence above the version from which a reader folds, then no entry above it had been deleted when the
-marks were listed: what the listing shows are the entries of the history, and its last entry was the end.
+shows no fence above the version from which a reader folds, no entry above that version had been deleted when
+the marks were listed.  Then the listed entries are those of the history, and the last of them was its end.
 
 An entry may be purged between the listing and the read, and a stalled writer may then put another one under its
 name.  The store therefore gives each object a tag, which changes with what is stored, and the reader takes an

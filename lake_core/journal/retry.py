@@ -14,9 +14,9 @@ MAX_POLLING_WRITERS = 4
 FRESH = 30.0
 """Seconds for which a writer uses the state in memory as the newest; after that it reads new entries first. While
 it wrote a large load, other writers may have taken the next version, and a purge may have deleted it.  An entry
-that it then wrote under this version would not be in the history.  And if the recent ids do not reach back that
-far, it could not be told from an entry that was committed and purged.  So the bound is far below the time in
-which a journal grows by as many entries and is purged (decision 286)."""
+that it then wrote under this version would not be in the history.  If the recent ids did not reach back that
+far, no reader could distinguish it from an entry that was committed and purged.  So the bound is far below the
+time in which a journal grows by as many entries and is purged (decision 286)."""
 
 CONTENDED_FRESH = 0.25
 """The same for a writer that found entries of others when it last read or wrote: a lost race costs it five

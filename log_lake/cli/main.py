@@ -132,7 +132,7 @@ class _Version(argparse.Action):
 
 
 def build_parser(*, only: str = "") -> Parser:
-    """All commands and their arguments, or those of `only` one: sixty parsers take a while to make."""
+    """Returns the parser of all commands, or of `only` one, because making sixty parsers takes a while."""
     parser = Parser(
         prog="lake",
         usage="lake [OPTION...] COMMAND ...",

@@ -49,7 +49,7 @@ def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
     """Returns the table with `_deleted` set to true for the records that `mask` marks, and without their own types
     (`ROW`).
 
-    With its own type kept, an object would still have such a record in the form before its delete.  Other
+    If such a record kept its own type, an object would still hold it in the form before its delete.  Other
     records keep their `_deleted`, even if it is null: a format that keeps records in their original form can
     store no other value.
     """

@@ -1,7 +1,8 @@
 """What a command says on standard error: the lines of its log, and the error that ended it.
 
 A line may repeat any stored text that a writer of a pool chose: an author, a message, the address of a file.
-So each is one line, without characters that change how a terminal shows what follows, and without secrets.
+So each is printed on one line, without secrets, and without characters that change how a terminal shows the
+text after them.
 
 Callers: the `lake` command, `lake-agent`, the applications on Spark.
 """

@@ -5,7 +5,7 @@ the source that have the group's values.  With GROUP BY these are the groups.  W
 source is a group: its records alone decide the answer's records of that key.  So whatever happens to the
 source, some groups are touched, and computing these anew is enough.
 
-The statement comes as DuckDB's parse tree.  Parts of it become text again by DuckDB, so they mean the same.
+The statement comes as DuckDB's parse tree.  DuckDB turns parts of it into text again, so they mean the same.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ class Definition:
         return ",".join(group.name for group in self.groups)
 
     def selects(self, columns: Sequence[SqlNode]) -> SqlNode:
-        """Returns a SELECT of these columns, over the same source and with the same WHERE, that groups
-        nothing."""
+        """Returns a SELECT of these columns without groups, over the same source and with the same WHERE."""
         return copy.deepcopy(self.node) | {
             "select_list": list(columns),
             "group_expressions": [],

@@ -40,8 +40,8 @@ _TYPES: dict[str, pa.DataType] = {
     "offset": pa.int64(),
 }
 _MARK_OF_REGISTRY, _BEFORE_DATA = b"\0", 5
-"""The byte with which a value begins that was written with a schema registry, and the number of bytes before its
-data: this byte, and four for the schema's id."""
+"""A value that was written with a schema registry begins with this byte.  The second number is how many bytes
+precede its data: this byte, and four for the schema's id."""
 
 
 class _Bad(ValueError):

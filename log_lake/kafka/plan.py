@@ -26,8 +26,7 @@ KIND = "kafka/"
 
 
 class Partition(msgspec.Struct, frozen=True, order=True):
-    """A partition of a topic. The brokers give `cluster` and `topic_id`, and never use such an id for
-    another one."""
+    """A partition of a topic. The brokers give `cluster` and `topic_id`, and never use such an id again."""
 
     topic: str
     number: int

@@ -2,7 +2,7 @@
 
 Workers read the records of one version by ranges of the old key, and sort them by the new one, as a bulk import
 does (`lake.bulk`).  The new pool is listed last.  Until then no program sees it, so a process that is killed
-leaves no half of it visible.  Called by `lake rekey` and `pyspark_lake.rekey`.
+leaves no visible pool with a part of the records.  Called by `lake rekey` and `pyspark_lake.rekey`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     <pool-id>/leases/<id>.lease      JSON (`LeaseNote`)
 
-A lease is live while it is at most `ttl` seconds old.  Its age is counted on the store's clock: the time at
-which it was written last, against the time of an object that the asker has just written.  So the clocks of
-processes need not agree.  A dead lease holds nothing, and any process may delete it.
+A lease is live while it is at most `ttl` seconds old.  Its age is counted on the store's clock: from the time
+at which it was last written to the time of an object that the asking process has just written.  So the clocks
+of processes need not agree.  A dead lease holds nothing, and any process may delete it.
 
 A lease of version v holds every object that version v may refer to.  A lease that cannot be read, because it is
 being written, holds everything until it is `MAX_TTL` old.

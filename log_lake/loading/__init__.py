@@ -2,7 +2,7 @@
 
 - `sources` finds files; `opening` and `compression` give their bytes, unpacked and as UTF-8 text.
 - `own_machine` recognizes this machine's own addresses, to which no redirect may lead.
-- `places` decides which files a person may name whom the process must not trust.
+- `places` decides which files an untrusted person may name.
 - `detect` finds their format.  `formats` reads them a block at a time: `json` (with `json_frames`, `json_lists`,
   `json_structure`, `json_flat`), `csv` (with `csv_dialect`, `csv_lines`, `csv_types`, `csv_words`), `parquet`,
   `avro` and `orc`.

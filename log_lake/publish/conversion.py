@@ -57,7 +57,8 @@ def _of_table(column: pa.Field) -> pa.Field:
 
 
 def texts_of(schema: pa.Schema, columns: pa.Schema) -> frozenset[str]:
-    """Returns the columns that are text only in the table; their order differs from that in the pool."""
+    """Returns the columns that are text only in the table.  As text their values have another order than in the
+    pool."""
     return frozenset(column.name for column in columns if _is_text_of(schema.field(column.name), column))
 
 

@@ -18,8 +18,8 @@ def stored_content(revision: Revision) -> ContentSum | None:
     """Returns the number and the content sum of the records of an append pool, or of a sub-pool, by the sums of
     its references alone.
 
-    Returns None if a reference has no sum, if a delete or a filter may hide a record, if a field was renamed or
-    dropped, because the sums have stored names, or in other pools.
+    Returns None in other pools, if a reference has no sum, or if a delete or a filter may hide a record.
+    Returns None too if a field was renamed or dropped, because the sums have stored names.
     """
     if not revision.rule.keeps_all or revision.names:
         return None

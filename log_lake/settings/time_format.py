@@ -30,7 +30,8 @@ def codes(format: str) -> str:
 
 
 def date_format(text: str) -> str:
-    """Returns the format of dates unchanged; "" means ISO 8601.  Raises ValueError if it cannot be used."""
+    """Checks a format of dates, and returns it unchanged; "" means ISO 8601.  Raises ValueError if it cannot be
+    used."""
     if text and not set(codes(text)) <= _DATE_CODES:
         raise ValueError("a date has no time: use %Y, %m, %d; for dates with times, use csv.time_format")
     if text and not _gives_back(text, parts=0):
@@ -39,8 +40,8 @@ def date_format(text: str) -> str:
 
 
 def time_format(text: str) -> str:
-    """Returns the format of dates with times unchanged; "" means ISO 8601.  Raises ValueError if it cannot be
-    used."""
+    """Checks a format of dates with times, and returns it unchanged; "" means ISO 8601.  Raises ValueError if
+    it cannot be used."""
     if not text:
         return text
     letters = set(codes(text))
@@ -62,7 +63,7 @@ def time_format(text: str) -> str:
 
 
 def interval_place(text: str) -> str:
-    """Returns the path pattern of an interval's files, unchanged; "" means none.
+    """Checks the path pattern of an interval's files, and returns it unchanged; "" means none.
 
     Raises ValueError if two intervals would have the same path.
     """

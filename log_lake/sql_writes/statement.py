@@ -64,7 +64,7 @@ ChangeStatement = Insert | Delete | Update | MergeStatement | Create
 
 
 def is_write(sql: str) -> bool:
-    """Whether the first word of a statement is that of one which changes something."""
+    """Whether a statement changes something, by its first word."""
     first = _FIRST.match(sql)
     return first is not None and first[1].lower() in _WRITES
 

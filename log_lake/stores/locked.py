@@ -8,9 +8,9 @@ locks.  All writers of a lake must use the same lock; readers need none.
    from a writer without the lock, and one that cannot ignores it.
 2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the
    store returns the object.  A copy of the write that arrives late then changes nothing.
-3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if others
-   are there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the outcome is
-   UNKNOWN, never YES.
+3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if other
+   bytes are there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the
+   outcome is UNKNOWN, never YES.
 
 Limits of a lock: a writer may overwrite an object in two cases.  In the first, it loses the lock between its
 check and the arrival of its write, because the lock's server fails over or cuts the connection at that moment.

@@ -6,8 +6,8 @@ An object on the list of removed objects may be deleted if
 - no live lease holds an older version,
 - no branch and no live tag refers to it.
 
-A plan can be stored and carried out later.  Then it deletes only objects that it names, and of these none that
-a lease, branch or tag has come to need since.
+A plan can be stored and carried out later.  Then only the objects that it names are deleted, except those that
+a lease, branch or tag needs by then.
 """
 
 from __future__ import annotations

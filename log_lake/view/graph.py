@@ -1,7 +1,8 @@
 """The history of a pool as a graph: transactions are nodes, each branch has a lane; pure.
 
-A transaction is linked to the one before it on its branch.  The first of a branch is linked to the version of the
-parent that it began on, a merge to the newest version of the branch that it brings.
+A transaction is linked to the one before it on its branch.  The first transaction of a branch is linked to the
+version of the parent on which the branch began.  A merge is also linked to the newest version of the branch
+that it brings.
 """
 
 from __future__ import annotations

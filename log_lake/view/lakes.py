@@ -60,7 +60,7 @@ class ShownLake:
 class Lakes:
     """The lakes by their keys; safe to use from several threads.
 
-    `names`: the names by key, or names whose keys `key_of` makes.
+    `names`: the names by key; or only the names, whose keys `key_of` then makes.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Checks a condition against a schema: its fields must exist, and its values must be readable as values of them.
+"""Checks a condition against a schema: its fields must exist, and its values must be readable as values of
+these fields.
 
 | field | values that may be written |
 |---|---|

@@ -70,8 +70,8 @@ Explain = Callable[[ObjectMissing], LakeError]
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """The pool whose changes are read: its `kind`, the schema of the records in its changes, as readers see them by
-    the `names`, and its filters, which have stored names."""
+    """The pool whose changes are read: its `kind`; the schema of the changed records, with the names that
+    readers see (`names`); and its filters, with stored names."""
 
     store: str
     pool_id: str

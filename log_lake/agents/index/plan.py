@@ -1,4 +1,4 @@
-"""Decides which objects a run gives their indexes, and which indexes it reads to see whether they are whole; pure.
+"""Decides which objects a run gives their indexes, and which indexes it reads to find damaged ones; pure.
 
 Large objects come first, because readers pay most for them.  An index that is damaged costs only time, so each run
 reads just a share of all: those whose turn is today.

@@ -34,7 +34,7 @@ class IngestBatch:
         return sum(f.size for f in self.files)
 
     def token(self, branch: str) -> str:
-        """Returns the token by which the batch is committed only once, made from its files."""
+        """Returns a token made from the batch's files, under which the batch is committed only once."""
         digest = hashlib.sha256(msgspec.msgpack.encode([(f.uri, f.size, f.etag) for f in self.files]))
         return f"ingest:{branch}:{digest.hexdigest()[:32]}"
 

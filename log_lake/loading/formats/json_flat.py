@@ -214,8 +214,8 @@ def _doubles(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def lose_digits(numbers: pa.ChunkedArray, *, most: int) -> bool:
-    """Whether doubles would lose digits of these numbers, or more than `most` of them are not written as their
-    doubles are.
+    """Whether doubles would lose digits of these numbers.  Also true if more than `most` of them are written in
+    another way than their doubles.
 
     Each number that is not written so would have to be checked by itself.
     """

@@ -81,7 +81,7 @@ def segments_of(column_map: ColumnMap) -> Iterator[Segment]:
 
 
 def encoded_segments(segments: Segments) -> bytes:
-    """Returns the tagged value of segments."""
+    """Returns a list of segments as a tagged value."""
     pairs = (
         container(primitive(signed(segment.offset)) + primitive(signed(segment.length)))
         for segment in segments
