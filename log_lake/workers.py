@@ -85,7 +85,7 @@ class Shuffle(Protocol[U_contra, R_co]):
         """Yields a piece that was given without bounds, cut at these bounds."""
 
     def take(self, worker: Worker, pieces: Iterator[bytes]) -> R_co:
-        """Builds what becomes of the pieces of a part, which come by unit and number, and returns it."""
+        """Builds and returns the result of a part from its pieces, which come by unit and number."""
 
 
 Divide = Callable[[Sequence[SortedPiece]], tuple[bytes, ...]]

@@ -10,8 +10,9 @@ from lake_core.history.tombstone import NEVER
 
 
 def known_between(state: PoolState, branch: str, first: str, end: str) -> dict[str, Ingested]:
-    """Returns what the branch or its ancestors know of the sources with names from `first` (inclusive) to `end`
-    (exclusive), by name.  Each is what `state.ingested_as` would return.  Raises CheckpointDamaged, Unavailable."""
+    """Returns the sources that the branch or its ancestors have ingested, by name, as `state.ingested_as` gives
+    each: those with names from `first` (inclusive) to `end` (exclusive).  Raises CheckpointDamaged,
+    Unavailable."""
     kept: dict[str, Ingested] = {}
     hidden: set[str] = set()
     until, there = NEVER, state.branches.get(branch)

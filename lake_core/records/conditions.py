@@ -79,8 +79,8 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
 
 
 class Unless(msgspec.Struct, frozen=True, tag="unless"):
-    """True unless a condition is true, also if it is null; never null.  Only filters are such conditions; none is
-    stored."""
+    """False if a condition is true, otherwise true (also if the condition is null).  Only filters are such
+    conditions; none is stored."""
 
     of: Condition
 

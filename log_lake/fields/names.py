@@ -128,7 +128,8 @@ SAME = FieldNames()
 
 
 def names_at(state: PoolState, sub_pool: str = "") -> FieldNames:
-    """Returns the names of a pool or sub-pool in a state; rejected records have fields of their own."""
+    """Returns the translation of field names for a pool or sub-pool in a state; it is `SAME` for rejected
+    records, which have fields of their own."""
     if not len(state.stored) or sub_pool == REJECTED:
         return SAME
     return _names(tuple(sorted(state.stored.items())))

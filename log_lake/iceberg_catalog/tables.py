@@ -47,7 +47,7 @@ class PoolTable:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether this process may not change the lake; then it writes nowhere else either."""
+        """Whether this process may not change the lake; then it writes no table outside of the lake either."""
         return isinstance(guarded(self.pool.store).behind, ReadOnlyStore)
 
     @property

@@ -132,7 +132,7 @@ class GroupNumbers:
 
 @dataclass
 class SketchedValues:
-    """What becomes a sketch."""
+    """Gathers the values of a field for a sketch."""
 
     path: Path
     field: pa.Field

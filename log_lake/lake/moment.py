@@ -1,9 +1,9 @@
 """Reads several pools at one moment: each transaction over pools is seen in all of them, or in none.
 
-Each pool is read at its newest state.  The state of a pool has, for each other pool, the greatest version of a
-pending entry whose transaction is settled here (`PoolState.prepared`).  A pool that was read at an older
-version than that is read again.  A pool with a part that was undecided when it was read is also read again.
-Each read returns the same or a newer state; the reading ends when no pool must be read again.
+Each pool is read at its newest state.  When a pool settles a transaction, its state notes the version of the
+pending entry in each other pool, the greatest one for each (`PoolState.prepared`).  A pool that was read at an
+older version than noted is read again.  A pool with a part that was undecided when it was read is also read
+again.  Each read returns the same or a newer state; the reading ends when no pool must be read again.
 
 Without transactions over pools, this shows each pool as it was at some time during the read.
 

@@ -65,7 +65,7 @@ class IndexUse:
 
 
 def with_indexes(plan: ScanPlan, revision: Revision, store: Store) -> ScanPlan:
-    """The plan without what the pool's indexes rule out."""
+    """Returns the plan without the objects and row groups that the pool's indexes exclude."""
     if plan.where is None:
         return plan
     use = asked(plan.where, plan.references, revision, store)

@@ -140,8 +140,7 @@ def matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
 
 
 def filtered(view: View, spec: DeleteSpec) -> Iterator[pa.Table]:
-    """Yields the records of an append pool that the tombstone would hide too, although filters hide them from
-    readers.
+    """Yields the records of an append pool that filters hide from readers, and that the tombstone would hide too.
 
     A statement that replaces records writes these again as they are: they come back if the setting changes.
     """

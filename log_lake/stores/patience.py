@@ -4,9 +4,9 @@ The client libraries repeat unanswered requests, the journal repeats its calls, 
 again. No layer limits all of them together: a store that accepts and never answers was asked 72 times, for 20
 minutes.  So each store has one `Patience`, and each of its calls is a `Wait`.
 
-- The time runs from the begin of the first call that the store does not serve. A call that begins within
-  `APART` seconds of such a call does not start it anew; a call that is served ends it. So work of any length
-  goes on as long as the store serves, but a store in trouble ends a command after `seconds` in all.
+- The time runs from the begin of the first call that the store does not serve.  It goes on through all calls
+  that begin within `APART` seconds of such a call, until the store serves one.  So work of any length goes on
+  as long as the store serves, but a store in trouble ends a command after `seconds` in all.
 - A call of several requests, such as a long listing, counts from the last one that was answered.
 - A call may take a second more for each `SLOWEST` bytes that it sends or is promised.  So a slow line does not
   end a large request, and a store that answers a byte at a time does not hold a small one.

@@ -107,7 +107,7 @@ class LakeApp(FastAPI):
         self.get("/data/transactions")(self._transactions)
 
     async def read(self, lake: str, call: Callable[[Lake, ShownLake], Any]) -> Response:
-        """Returns the answer of `call`, which gets the lake of this key and what is cached of it, as JSON."""
+        """Calls `call` with the lake of this key and its caches, and returns the result as an answer of JSON."""
         threads = self._works.get(lake, self.work)
         return Response(await threads.run(lambda: encoded(call(*self.lakes.shown(lake)))), media_type=JSON)
 

@@ -16,7 +16,8 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of keys that the same references hold; `alone` is the reference if there is only one."""
+    """A range of keys in which the same references lie at every key; `alone` is the reference if there is only
+    one."""
 
     key_range: KeyRange
     alone: Reference | None
