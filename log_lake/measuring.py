@@ -9,7 +9,7 @@ interface: a program that sets a provider imports it first.  So this module impo
 without it pays neither the import nor the calls (decision 395).  Nothing here sends anything: the provider of the
 process does, by its own settings; in Airflow these are Airflow's.
 
-A span has names of pools and branches, and of an error its class alone: its text may name keys.
+A span has names of pools and branches.  It has the class of an error, but not the text, which may name keys.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def measured(
 ) -> AbstractContextManager[Measured]:
     """Measures the block as a piece of work; `about` are attributes of its span, such as the pool.
 
-    `aside`: the block may be left and entered again, as in a generator, so no other span is below its own.
+    `aside`: the block may be left and entered again, as in a generator, so its span never has child spans.
     """
     tracer, meter = _tracer(), meter_of(store)
     if tracer is None:

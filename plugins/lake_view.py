@@ -1,7 +1,7 @@
 """The web view (`airflow_lake.view`), for an Airflow that has this folder as its plugins folder.
 
 If log-lake is installed, Airflow finds the view by its entry point.  Then this file adds nothing, because
-Airflow reports a plugin that it already has as an import error.
+Airflow reports a plugin as an import error if it is there twice.
 """
 
 from importlib.metadata import entry_points

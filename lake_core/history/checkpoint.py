@@ -192,8 +192,8 @@ class PoolStateFormat:
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """Returns the state in the file; the state may read from the file later.  Raises Corrupt, also if no
-        fold of entries up to the checkpoint's version can make the state."""
+        """Returns the state in the file; the state may read from the file later.  Raises Corrupt, also for a
+        state that no entries up to the checkpoint's version can make."""
         decode = msgspec.msgpack.decode
         branches = {
             name: self._branch_state(file, name, decode(value, type=BranchRow))

@@ -324,7 +324,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def width(self) -> int:
-        """How many sequences the transaction has: one, and for a merge one more for each write that it brings."""
+        """The number of its sequences: one, and one more for each write that a merge brings."""
         return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
 
     @property

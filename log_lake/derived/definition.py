@@ -54,7 +54,7 @@ _REFUSED_CLAUSES = {
 
 @dataclass(frozen=True)
 class Functions:
-    """What DuckDB says of its functions: the names of aggregates, and of those whose value may change."""
+    """DuckDB's own list of its functions: the names of aggregates, and of functions whose value may change."""
 
     aggregates: frozenset[str]
     changing: Mapping[str, str]

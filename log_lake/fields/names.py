@@ -74,7 +74,7 @@ class FieldNames:
     def to_store(self, records: pa.Table) -> pa.Table:
         """Returns records with the stored names of their fields.
 
-        Raises InvalidInput for a field that has the stored name of another one.
+        Raises InvalidInput if a field is named like the stored name of another field.
         """
         if not self:
             return records

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.@-]+")
 
 
 class CallerRole(enum.IntEnum):
-    """What a caller may do; each role may do what those below it may."""
+    """What a caller may do; each role may also do all that the lower roles may."""
 
     CATALOG = 0
     READER = 1

@@ -41,7 +41,8 @@ R = TypeVar("R")
 
 
 class IndexAnswer(enum.Enum):
-    """What an index says of values: no record has one, some may; or why it says nothing."""
+    """The answer of an index about some values: no record has one, or some record may; or why there is no
+    answer."""
 
     NO = "no record has such a value"
     MAY = "some record may have such a value"
@@ -66,7 +67,7 @@ class IndexQuestion:
 
 @dataclass(frozen=True)
 class Answered:
-    """What an index says of values.  `groups`: only these row groups may have one; None: any may."""
+    """An answer, and with `groups` the row groups that may have one of the values; None: any may."""
 
     answer: IndexAnswer
     groups: frozenset[int] | None = None
@@ -154,6 +155,6 @@ def in_threads(store: Store, do: Callable[[T], R], items: Sequence[T]) -> list[R
 
 
 def faults_of(store: Store, indexes: Sequence[ListedIndex]) -> dict[str, str]:
-    """What is wrong with those of the index objects that are damaged, by name.  Reads all of them."""
+    """Reads the index objects, and returns by name what is wrong with each damaged one."""
     faults = in_threads(store, lambda one: index_fault(store, one), indexes)
     return {one.info.name: fault for one, fault in zip(indexes, faults, strict=True) if fault}

@@ -378,8 +378,8 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
 
 
 def contradicted(pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Returns those loads, of the ones that count, that by their ids are older than another load of the same
-    keys, but by the store's times newer.
+    """Returns the loads that count and whose age is in doubt: another load of the same keys is newer by its id,
+    but older by the store's times.
 
     If the store's times are all later than every id, the objects were copied there, so these times show nothing.
     """

@@ -1,4 +1,4 @@
-"""Makes the references of a rebuilt pool: those of its objects that count, each with its sequence.
+"""Makes the references of a rebuilt pool: one for each object that counts, with its sequence.
 
 `rebuild_plan` decides by the footers.  If footers are gone, `ancestry` compares the records, and `rebuild_plan`
 decides again.

@@ -5,9 +5,9 @@
 | boolean, numbers, text, bytes, dates, times, timestamps, UUID | the same; a HUGEINT is a decimal |
 | JSON, at any depth | JSON with the lake's mark |
 | UHUGEINT, BIGNUM | JSON: a number, of as many digits as it has |
-| UNION, VARIANT | JSON: of a union a record of its one member |
+| UNION, VARIANT | JSON: a union is a record with its one member |
 | ENUM, BIT, TIME WITH TIME ZONE, INTERVAL, GEOMETRY, any other | text, as SQL writes it |
-| records, lists and maps | the same of these; an ARRAY with such items is a list |
+| records, lists and maps | the same, with their parts converted as above; an ARRAY with such items is a list |
 
 DuckDB 2.0 gives Arrow a UHUGEINT as a decimal that overflows, an INTERVAL in nanoseconds that overflow, a time
 without its offset, and bits as bytes.  Called by `sql`.

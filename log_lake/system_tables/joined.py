@@ -1,8 +1,8 @@
 """Joins the records of a source to batches of other records, and says what a MERGE does with each pair.
 
 The source lies in a locked connection, on disk if it does not fit into memory.  The target comes a batch at a time,
-and stays in Arrow: the join gives numbers of records only, so values that SQL does not have stay as they are.
-Called by `sql_writes`.
+and stays in Arrow: the join returns only the numbers of records, so values of types that SQL does not have stay
+unchanged.  Called by `sql_writes`.
 """
 
 from __future__ import annotations

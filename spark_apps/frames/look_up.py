@@ -1,7 +1,7 @@
 """What needs no job of Spark: a record by its key (`pyspark_lake.get`), counts and bounds (`pyspark_lake.summary`).
 
 For a record the driver's Python reads the few row groups that hold its key.  The rows are those that a frame of the
-data source would collect.  Counts and bounds come from the state, and only where it has them exactly.
+data source would collect.  Counts and bounds come from the state, if it has them exactly.
 """
 
 from __future__ import annotations
