@@ -124,7 +124,7 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roo
 def with_settled(
     branches: HashTrieMap[str, BranchState], name: str, *, roots: Roots
 ) -> HashTrieMap[str, BranchState]:
-    """Returns the branches, after removing those settled tombstones of the branch `name` that no merge needs."""
+    """Returns the branches, without the settled tombstones of the branch `name` that no merge needs."""
     branch = branches.get(name)
     if branch is None or not len(branch.settled):
         return branches

@@ -106,21 +106,20 @@ def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> No
 
 
 def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Returns those of the objects in `among` to which branches refer."""
+    """Returns the objects in `among` to which branches refer."""
     branches = state.branches.values()
     return frozenset(id for branch in branches for id in objects_of(branch.snapshot, among))
 
 
 def unlisted_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Returns those of the objects in `among` to which no branch refers and which are not on the list of removed
-    objects."""
+    """Returns the objects in `among` to which no branch refers and which are not on the list of removed objects."""
     unlisted = frozenset(among) - state.removed.get_many(among).keys()
     return unlisted - held_objects(state, unlisted)
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
-    """Yields those of the objects in `among` that references name, perhaps more than once; the references are read
-    as columns.
+    """Yields the objects in `among` that references name, perhaps more than once; the references are read as
+    columns.
 
     Ids sort by time, so an object that is newer than all fixed references is not searched among them.
     """

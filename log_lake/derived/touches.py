@@ -37,7 +37,7 @@ class LoadedObjects:
 
 @dataclass(frozen=True)
 class HiddenRecords:
-    """The records that a delete hides: those of the older version in a range that fulfil a condition."""
+    """The records that a delete hides: records of the older version that lie in a range and fulfil a condition."""
 
     key_range: KeyRange
     condition: Condition | None

@@ -60,7 +60,7 @@ class DatasetPools:
         return None
 
     def lacking(self, tables: Iterable[str]) -> list[str]:
-        """Returns those of the tables that have no pool."""
+        """Returns the tables that have no pool."""
         names = {table: self.pool_name(table) for table in tables}
         there = self.lake.pools_of(list(names.values()))
         return [table for table, name in names.items() if name not in there]

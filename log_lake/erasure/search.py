@@ -153,8 +153,8 @@ class Search:
         return list(self._holding(sorted(state.removed.vacuumed()), Located, self._may_hold))
 
     def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
-        """Returns those of the listed objects that hold matching records, and are in no branch, no tag, no vacuum,
-        and not on the list of removed objects."""
+        """Returns the listed objects that hold matching records, and are in no branch, no tag, no vacuum, and
+        not on the list of removed objects."""
         unknown = self._unlisted(state, names)
         if unknown:
             kept = self._tags(state, unknown, now=None)

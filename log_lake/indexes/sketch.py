@@ -1,4 +1,5 @@
-"""A sketch: what a data object says of the values of one field, small enough to be read for every object at once.
+"""A sketch: a summary of the values of one field in a data object, so small that the sketches of all objects
+can be read at once.
 
 It has the distinct values and the quantiles.  Sketches of several objects make one for all of them (`united`).
 
@@ -7,10 +8,10 @@ the upper 12 bits of a number choose one of 4,096 registers, which keeps the lon
 other bits.  The standard error is 1.04 / sqrt(4096) = 1.6 %.  Source: Ertl, New cardinality estimation algorithms
 for HyperLogLog sketches (2017), algorithm 6.
 
-Quantiles.  The sorted values are divided into runs of about equal length.  Of each run the sketch has the last
-value and the length.  So the number of values up to x is known, except for the run in which x lies: it is too
-small by at most `off`.  This bound holds always, not just probably, and bounds of several objects add up.
-Only types of fixed size have quantiles: numbers, decimals, and times.
+Quantiles.  The sorted values are divided into runs of about equal length.  The sketch has the last value and
+the length of each run.  So the number of values up to x is known, except for the run in which x lies: it is too
+small by at most `off`.  This bound holds always, not just probably, and bounds of several objects add up.  Only
+types of fixed size have quantiles: numbers, decimals, and times.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Registers = npt.NDArray[np.uint8]
 
 
 class Sketch(msgspec.Struct, frozen=True, array_like=True):
-    """What a sketch says of a field: the number of records, and how many of them have null there.
+    """The summary of a field: the number of records, and how many of them have null there.
 
     `numbers`: the distinct numbers, ascending, 8 bytes each; or `registers`, if there are too many.  `low`, `high`:
     the encoded least and greatest value, b"" if not known.  `values`, `lengths`: the last value of each run,

@@ -112,7 +112,7 @@ class Broker:
             )
 
     def read(self, spans: Sequence[Span]) -> Generator[Message | Span, None, None]:
-        """Yields the messages of the spans: each partition's in order, those of several partitions mixed.
+        """Yields the messages of the spans: in order within a partition, partitions mixed.
 
         After the last message of a partition it yields a span from `begin` to `end`, which has no message:
         nothing else lies below `end`. Raises Unavailable if no message comes for a while, InvalidInput if

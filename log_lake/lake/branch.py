@@ -227,7 +227,8 @@ class Branch(Line):
         return merges.merge(self, name, message=message)
 
     def revert(self, revision: str, *, message: str = "") -> RevertResult:
-        """Commits a transaction that undoes those of a version of this branch, or only the one with the given id.
+        """Commits a transaction that undoes the transactions of a version of this branch, or only the one with
+        the given id.
 
         Source files and tokens that they used stay used.  Raises NotFound (purged, or never existed),
         InvalidInput (nothing to undo, or it is merged), Conflict (a later version must be reverted first; the

@@ -168,7 +168,7 @@ class Line(PoolPart):
         return f"{over}:{token}" if over and token else token
 
     def own_metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
-        """Returns those of the lake's own metadata whose names the user's metadata does not have."""
+        """Returns the lake's own metadata without the names that the user's metadata has."""
         return {name: text for name, text in metadata.items() if name not in self.context.metadata}
 
     def check_writable(self) -> None:

@@ -111,14 +111,14 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
 
 
 def split(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
-    """Adds to the pool those of the points that it does not have."""
+    """Adds to the pool the points that it does not have yet."""
     has = set(view.points)
     new = tuple(point for point in points if point not in has)
     return _committed(pool, view, Split, new, f"split at {counted(len(new), 'key')}")
 
 
 def unsplit(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
-    """Removes from the pool those of the points that it has."""
+    """Removes from the pool the points that it has."""
     named = set(points)
     old = tuple(point for point in view.points if point in named)
     return _committed(pool, view, Join, old, f"join ranges at {counted(len(old), 'key')}")

@@ -8,8 +8,7 @@ In each pool a transaction writes on a branch of its own.  So each write is an o
 and the transaction reads its own writes.  The commit prepares one pool after the other, in the order of their
 ids: an entry in each journal promises to merge the branch.  Then it makes the decision, one object for all
 pools.  Then it settles each pool.  docs/transactions.md explains it, docs/protocol.md says why it is right.
-All transactions prepare pools in the same order, and hold only prepared pools while they wait, so there is no
-deadlock.
+All prepare pools in the same order, and hold only prepared pools while they wait, so there is no deadlock.
 """
 
 from __future__ import annotations

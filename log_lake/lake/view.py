@@ -51,7 +51,7 @@ logs a warning."""
 
 
 def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] | None) -> Sequence[Reference]:
-    """Returns those of the references whose object and low bound are in `only`; all if `only` is None."""
+    """Returns the references whose object and low bound are in `only`; all if `only` is None."""
     names = only if only is None or isinstance(only, AbstractSet) else set(only)
     return [r for r in references if names is None or (r.object, r.low) in names]
 

@@ -115,8 +115,8 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """Returns those of the `faults` that make a record bad.  `faults`: the rows whose value does not fit
-        the field `name`.
+        """Returns the `faults` that make a record bad.  `faults`: the rows whose value does not fit the field
+        `name`.
 
         Under `freeze`, and for a field of the key, these are all of them.  Otherwise there are none: the values
         are left out, and `lost` counts them.

@@ -3,7 +3,7 @@
 | comes in | is stored as |
 |---|---|
 | boolean, integers, float, double, string, bytes, date, timestamp, time, duration | the same |
-| decimals of up to 38 digits | the same; in Parquet's form, which has all digits of the unit and behind the point |
+| decimals of up to 38 digits | the same; a negative scale becomes 0, and the digits are at least the scale |
 | large, view, fixed-size and dictionary forms | the plain form |
 | half floats; date64; decimals of 32, 64 or 256 bits | float; date; decimal of 128 bits |
 | decimals of more than 38 digits | typed JSON |

@@ -33,11 +33,11 @@ def read_tags(
     now: float | None,
     seen: MutableMapping[Tagged, T] | None = None,
 ) -> Iterator[tuple[str, T]]:
-    """Yields the tags that are live at `now` (seconds since 1970; None: all tags), each with what `read` returns
-    for the state and branch that it names.
+    """Yields the tags that are live at `now` (seconds since 1970; None: all tags).  With each tag comes the
+    result of `read` for the state and branch that the tag names.
 
-    `seen`: results from before, which are not read again; new ones are added.  Raises Corrupt if the state of a
-    tag cannot be read, Unavailable.
+    `seen`: earlier results, which are not computed again; new results are added.  Raises Corrupt if the state
+    of a tag cannot be read, Unavailable.
     """
     values = {} if seen is None else seen
     tags = [

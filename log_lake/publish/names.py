@@ -44,7 +44,7 @@ class KeyNames:
         return renamed(schema, self.table)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Returns fields of the pool with their names in an object that has these fields."""
+        """Returns fields of the pool, named as in an object with just these fields."""
         return renamed(schema, stored_names(schema.names, self.key))
 
     def fields(self, schema: pa.Schema) -> dict[str, str]:

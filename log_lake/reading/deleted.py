@@ -221,8 +221,8 @@ class _Rows:
             self._hidden[begin : begin + len(mask)] |= mask
 
     def hide(self, begin: int, end: int, seq: int) -> None:
-        """Hides those of the records from row `begin` (inclusive) to `end` (exclusive) that were written before
-        the sequence `seq`."""
+        """Hides the records from row `begin` (inclusive) to `end` (exclusive) that were written before the
+        sequence `seq`."""
         self.hide_up_to(begin, np.full(end - begin, seq, np.int64))
 
     def hide_up_to(self, begin: int, below: Marks) -> None:

@@ -72,7 +72,7 @@ class RebuildPlan:
     """The plan of a rebuild: `references` at `version`, of the objects in the folder of `source_id`.
 
     - `is_listed`: the list of pools has the pool, and keeps it unchanged.
-    - `damaged`: objects whose records cannot be used; `lost`: those of them that no other object replaces.
+    - `damaged`: objects whose records cannot be used; `lost`: the damaged objects that no other object replaces.
     - `superseded`: inputs that compactions replaced.
     - `void`: outputs of a compaction that was never committed, because another one replaced the same objects.
     - `guessed`: objects that count as merged only because their records show it.

@@ -109,7 +109,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class PastCompaction:
-    """A compaction of the lost journal, with what its outputs tell of it."""
+    """A compaction of the lost journal, as far as its outputs describe it."""
 
     transaction_id: str
     inputs: frozenset[str]

@@ -338,7 +338,7 @@ class _Merging:
     # --- what is written
 
     def write_changed(self, spec: DeleteSpec, builder: ObjectBuilder) -> int:
-        """Passes the records that take the place of those of `spec` to a builder; returns their number."""
+        """Passes the new forms of the records of `spec` to a builder; returns their number."""
         given = 0
         for table in _gathered(matching(self.view, spec)):
             decided = self.join.decided(table, is_new=False)

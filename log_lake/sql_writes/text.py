@@ -164,7 +164,7 @@ def target_of(table: Any, *, may_be_named: bool = False) -> ChangeTarget:
 
 
 def first_line(error: Exception) -> str:
-    """Returns what sqlglot says of a statement that it cannot read, as one line."""
+    """Returns sqlglot's message about a statement that it cannot read, as one line."""
     if unclosed := re.match("Missing (['\"]) from ", str(error.__cause__)):
         return f"a {unclosed[1]} is not closed; add another one where the text or name ends"
     text = re.sub("\x1b\\[[0-9;]*m", "", str(error)).partition("\n")[0].strip()

@@ -80,8 +80,8 @@ class Inverted:
 
 @dataclass(frozen=True)
 class NotTrue:
-    """True if its inner predicate is false or null.  It keeps the rows that are hidden only if the inner predicate
-    is true."""
+    """True if its inner predicate is false or null.  So it selects the rows that stay if the inner predicate
+    says which rows are hidden."""
 
     of: Predicate
 
