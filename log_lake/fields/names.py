@@ -7,6 +7,7 @@ which returns everything as it is.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,6 +42,12 @@ class FieldNames:
     def _shown(self) -> dict[str, str]:
         return shown_names(self.stored)
 
+    @cached_property
+    def digest(self) -> str:
+        """A text that differs between different names; "" if no name was ever edited."""
+        text = msgspec.json.encode(sorted(self.stored.items()))
+        return hashlib.sha256(text).hexdigest()[:20] if self else ""
+
     def of_stored(self, stored: str) -> str | None:
         """Returns the name that readers see for a stored name; None if it is hidden."""
         return self._shown.get(stored, None if stored in self.stored else stored)
@@ -52,6 +59,10 @@ class FieldNames:
     def stored_names(self, names: Iterable[str]) -> list[str]:
         """Returns the stored names of the fields with these names, in the same order."""
         return [self.stored_name(name) for name in names]
+
+    def stored_columns(self, schema: pa.Schema) -> pa.Schema:
+        """Returns a schema that readers see with the stored names of its fields."""
+        return pa.schema([one.with_name(self.stored_name(one.name)) for one in schema]) if self else schema
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
         """Returns a stored schema as readers see it: without hidden fields, and with their names."""

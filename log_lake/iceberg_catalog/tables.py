@@ -114,7 +114,8 @@ def loaded(table: PoolTable, ages: PublicationAges) -> Loaded:
     id, version = table.pool.config.id, view.held.tip
     if policy and ages.are_shown(id, table.ref, version=version, policy=policy, now=now):
         before = published_at(place_of(table.pool, branch=table.ref, to=table.to))
-        if before is not None and before.version == version and before.tag in table.pool.tags:
+        is_newest = before is not None and (before.version, before.fields) == (version, view.names.digest)
+        if before is not None and is_newest and before.tag in table.pool.tags:
             return _loaded(table, before, {})
     try:
         done = publish(table.pool, branch=table.ref, to=table.to)
@@ -137,7 +138,7 @@ def _newest_published(table: PoolTable) -> Loaded:
             f"it run: lake publish {table.name}"
         )
     lag = lag_of(table.pool, published, branch=table.ref)
-    if not lag.transactions:
+    if not lag.transactions and not lag.edited:
         return _loaded(table, published, {})
     behind = {BEHIND_TRANSACTIONS: str(lag.transactions), BEHIND_SECONDS: f"{lag.seconds:.3f}"}
     return _loaded(table, published, behind)

@@ -88,11 +88,6 @@ def _check_pool(pool: Journaled, view: View, name: str) -> None:
             f"pool {config.name!r}: its records keep names of fields in themselves (format=zng or zst), so its "
             "fields are neither renamed nor dropped; copy the records into a pool with format=parquet"
         )
-    if settings["publish.iceberg"]:
-        raise InvalidInput(
-            f"pool {config.name!r} is published as an Iceberg table, which does not follow renamed fields; end "
-            f"that first (lake set {config.name} publish.iceberg=)"
-        )
     if named := naming_settings(config, name):
         sets = " ".join(f"{one}=" for one in named)
         raise InvalidInput(

@@ -27,7 +27,7 @@ from log_lake.columns.json_text import shown
 from log_lake.lake.view import View
 from log_lake.publish.data_files import copy_description
 from log_lake.publish.fields import fault_of, reads_as
-from log_lake.publish.names import KeyNames
+from log_lake.publish.names import TableNames
 from log_lake.publish.place import Place
 from log_lake.reading.plan import ScanPlan
 
@@ -82,13 +82,13 @@ def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]
 
 
 def copied_file(
-    plan: ScanPlan, view: View, columns: pa.Schema, names: KeyNames, place: Place, *, location: str
+    plan: ScanPlan, view: View, columns: pa.Schema, names: TableNames, place: Place, *, location: str
 ) -> DataFile | None:
     """Writes what the table shows of an object as a file at the location; returns None if it shows no record of
     it.
 
-    `plan` reads these columns of the references to one object.  Raises InvalidInput for a value that its column
-    cannot have, ObjectMissing, Corrupt, Unavailable.
+    `plan` reads these columns, which have stored names, of the references to one object.  Raises InvalidInput for
+    a value that its column cannot have, ObjectMissing, Corrupt, Unavailable.
     """
     schema = names.stored(columns)
     records = 0
@@ -104,8 +104,8 @@ def copied_file(
 def _tables(tables: Iterator[pa.Table], columns: pa.Schema, *, pool_name: str) -> Iterator[pa.Table]:
     for table in tables:
         converted = [
-            _converted(table.column(column.name), table.schema.field(column.name), column, pool_name)
-            for column in columns
+            _converted(values, field, column, pool_name)
+            for values, field, column in zip(table.columns, table.schema, columns, strict=True)
         ]
         yield pa.table(converted, schema=columns)
 
@@ -122,6 +122,6 @@ def _converted(values: pa.ChunkedArray, field: pa.Field, column: pa.Field, pool_
         return values.cast(column.type)
     except pa.ArrowInvalid as error:
         raise InvalidInput(
-            f"pool {pool_name!r}: field {column.name!r} is {show_type(field)}, and a value of it does not fit "
-            f"{show_type(column)}; leave it out (--without {column.name})"
+            f"pool {pool_name!r}: field {field.name!r} is {show_type(field)}, and a value of it does not fit "
+            f"{show_type(column)}; leave it out (--without {field.name})"
         ) from error

@@ -21,7 +21,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 from pyiceberg import types as T
@@ -134,14 +134,14 @@ _SAME: dict[pa.DataType, T.PrimitiveType] = {
 # --- objects
 
 
-def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_name: str) -> None:
+def check_objects(columns: pa.Schema, stored: Sequence[tuple[pa.Schema, int]], *, pool_name: str) -> None:
     """Raises InvalidInput if readers could not read a column of an object as the table's column.
 
-    `stored`: the number of objects with each schema.
+    `stored`: schemas of objects, and the number of objects with each; with the names that readers of the pool see.
     """
     for column in columns:
         kinds: dict[str, int] = {}
-        for schema, objects in stored.items():
+        for schema, objects in stored:
             index = schema.get_field_index(column.name)
             if index >= 0 and not reads_as(schema.field(index), column):
                 kind = show_type(schema.field(index))

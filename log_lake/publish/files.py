@@ -179,7 +179,7 @@ class Describing:
     @cached_property
     def _plan(self) -> ScanPlan:
         """Returns the scan of all objects; each copy uses its part of it."""
-        return self.view.plan(columns=self.columns.names)
+        return self.view.plan(columns=self.view.names.shown_columns(self.columns.names))
 
     @cached_property
     def _planned(self) -> dict[str, list[Reference]]:

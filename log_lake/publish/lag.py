@@ -20,13 +20,15 @@ class Lag:
     """A published table, and its lag behind the branch.
 
     `transactions`: how many transactions of the branch the table does not show, counted up to `MAX_COUNTED`.
-    `seconds`: the time from the published transaction to the newest.
+    `seconds`: the time from the published transaction to the newest.  `edited`: whether fields were renamed or
+    dropped since; such an edit is a transaction of no branch.
     """
 
     published: Published
     newest: int
     transactions: int
     seconds: float
+    edited: bool
 
     @property
     def uncounted(self) -> bool:
@@ -45,12 +47,13 @@ def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | No
 
 def lag_of(pool: Pool, published: Published, *, branch: str) -> Lag:
     """Returns the lag of the branch's published table."""
-    newest = pool.at(branch).held.tip
+    view = pool.at(branch)
+    newest, edited = view.held.tip, view.names.digest != published.fields
     if newest <= published.version:
-        return Lag(published, newest, 0, 0.0)
+        return Lag(published, newest, 0, 0.0, edited)
     transactions, time = 0, published.time
     for version, transaction in islice(pool.log(branch=branch), MAX_COUNTED):
         if version <= published.version:
             break
         transactions, time = transactions + 1, max(time, transaction.time / 1e6)
-    return Lag(published, newest, transactions, time - published.time)
+    return Lag(published, newest, transactions, time - published.time, edited)

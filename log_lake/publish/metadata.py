@@ -20,7 +20,7 @@ from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, SnapshotLogEntry, Summary
 from pyiceberg.table.sorting import SortOrder
 
-from log_lake.publish.names import KeyNames
+from log_lake.publish.names import TableNames
 from log_lake.publish.published import NAME_MAPPING, READ_ONLY
 from log_lake.publish.schema import ids_of, name_mapping, names_inside, sort_order, table_schema
 
@@ -50,7 +50,7 @@ class Layout:
     last_id: int
     order: SortOrder
     orders: tuple[SortOrder, ...]
-    names: KeyNames
+    names: TableNames
 
     @cached_property
     def inside(self) -> frozenset[str]:
@@ -61,12 +61,13 @@ class Layout:
 def layout_of(
     before: TableMetadataV2 | None,
     columns: pa.Schema,
-    names: KeyNames,
+    names: TableNames,
     *,
     stored: Iterable[pa.Schema],
     texts: Collection[str] = (),
 ) -> Layout:
-    """Returns the layout of a table with these fields of a pool, over objects with the schemas `stored`.
+    """Returns the layout of a table with these fields of a pool, over objects with the schemas `stored`; both have
+    stored names.
 
     `before` is the metadata of the previous table; `texts` are fields that have another order in the table.
     """
@@ -76,10 +77,8 @@ def layout_of(
         schemas, key=lambda s: before is not None and s.schema_id == before.current_schema_id
     )
     mapping = "" if before is None else before.properties[NAME_MAPPING]
-    ids = ids_of(newest_last, mapping, 0 if before is None else before.last_column_id)
-    schema = table_schema(
-        names.columns(columns), ids, schema_id=max((s.schema_id for s in schemas), default=-1) + 1
-    )
+    ids = ids_of(newest_last, mapping, 0 if before is None else before.last_column_id, names)
+    schema = table_schema(columns, ids, names, schema_id=max((s.schema_id for s in schemas), default=-1) + 1)
     equal = next((s for s in schemas if s.fields == schema.fields), None)
     if equal is None:
         schemas = [*schemas, schema][-MAX_LOG:]

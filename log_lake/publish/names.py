@@ -1,4 +1,4 @@
-"""The names of fields in the published table and in the pool's objects, if they differ from those of the pool.
+"""The names of fields in the published table and in the pool's objects, by the stored names of the pool.
 
 | | key field `user.id`, beside a record `user` with a field `id` |
 |---|---|
@@ -7,7 +7,10 @@
 | in the table | `user_id`; without such a record it stays `user.id` |
 
 Iceberg uses the same name for a field inside a record and for a field with a dot, and its readers open no file
-that has both.  Pure.
+that has both.
+
+A field that was renamed has its new name in the table, and its stored name in the objects (`log_lake.fields`).
+Here, `field` and `column` without more words mean stored names.  Pure.
 """
 
 from __future__ import annotations
@@ -21,43 +24,59 @@ from pyiceberg import types as T
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.records.conditions import Path
+from log_lake.fields.names import SAME, FieldNames
 from log_lake.objects.containers.stored_names import renamed, stored_names
 
 
 @dataclass(frozen=True)
-class KeyNames:
-    """The names of key fields in the table and in objects; `table`: by field, its other name in the table."""
+class TableNames:
+    """The names of fields in the table and in objects; `table`: by field, its other name in the table.  `fields`
+    are the names that readers of the pool see."""
 
     key: PoolKey
     table: Mapping[str, str] = field(default_factory=dict)
+    fields: FieldNames = SAME
 
     def of_table(self, name: str) -> str:
-        """Returns the name that a field of the pool has in the table."""
+        """Returns the name that a field has in the table."""
         return self.table.get(name, name)
 
     def of_pool(self) -> dict[str, str]:
-        """Returns, for each column of the table whose name differs, its field in the pool."""
+        """Returns, for each column of the table whose name differs, its field."""
         return {column: name for name, column in self.table.items()}
 
+    def of_column(self, column: str) -> str:
+        """Returns the field of a column of objects; a key field has another name there."""
+        return {column: name for name, column in stored_names(self.key.names, self.key).items()}.get(
+            column, column
+        )
+
+    def of_earlier(self, column: str) -> str | None:
+        """Returns the field of a column of an earlier table, by its name there; None if the name may have meant
+        another field then."""
+        return None if column in self.fields.stored else self.of_pool().get(column, column)
+
     def columns(self, schema: pa.Schema) -> pa.Schema:
-        """Returns fields of the pool with their names in the table."""
+        """Returns fields with their names in the table."""
         return renamed(schema, self.table)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Returns fields of the pool, named as in an object with just these fields."""
+        """Returns fields with their names in an object that has these fields."""
         return renamed(schema, stored_names(schema.names, self.key))
 
-    def fields(self, schema: pa.Schema) -> dict[str, str]:
+    def of_columns(self, schema: pa.Schema) -> dict[str, str]:
         """Returns the fields of an object's columns whose names differ, by the name of the column."""
         return {column: name for name, column in stored_names(schema.names, self.key).items()}
 
 
-def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:
-    """Returns the names of the key's fields in a table that has these columns, and in objects."""
+def names_of(columns: pa.Schema, key: PoolKey, fields: FieldNames = SAME) -> TableNames:
+    """Returns the names in a table that has these columns, and in objects.  `columns` have the names that readers
+    of the pool see, `fields` are these names."""
     own = [column for column in columns if column.name in key.names and "." in column.name]
     paths = [path for column in columns if column not in own for path in inside(column, ())]
     taken = {".".join(path).casefold() for path in paths}
-    table: dict[str, str] = {}
+    stored = {fields.stored_name(column.name): column.name for column in columns}
+    table = {field: name for field, name in stored.items() if field != name}
     for column in own:
         if column.name.casefold() in taken:
             name = column.name.replace(".", "_")
@@ -65,10 +84,10 @@ def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:
                 name += "_"
             table[column.name] = name
             taken.add(name.casefold())
-    return KeyNames(key, table)
+    return TableNames(key, table, fields)
 
 
-def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: str) -> None:
+def check_columns(stored: Iterable[pa.Schema], names: TableNames, *, pool_name: str) -> None:
     """Raises InvalidInput if the same column is a key field in one object and another field in a different
     object."""
     fields: dict[str, str] = {}
@@ -76,6 +95,7 @@ def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: st
         for column, name in zip(names.stored(schema).names, schema.names, strict=True):
             other = fields.setdefault(column, name)
             if other != name:
+                other, name = names.fields.shown_columns([other, name])
                 raise InvalidInput(
                     f"pool {pool_name!r}: objects hold fields {other!r} and {name!r} as a column {column!r}, which "
                     "readers do not tell apart; publish a pool with another name for one"

@@ -75,7 +75,7 @@ def _reading(
     revision: Revision, store: Store, references: list[Reference], conditions: tuple[str, ...]
 ) -> ReferenceReading:
     """Returns a reading of the columns that decide which records are live."""
-    rule, schema = revision.rule, revision.schema
+    rule, schema = revision.rule, revision.stored_schema
     names = [*revision.key.names, *conditions, *([DELETED] if rule.kind == "upsert" else [])]
     columns = pa.schema([schema.field(name) for name in dict.fromkeys(names) if name in schema.names])
     return ReferenceReading(

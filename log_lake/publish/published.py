@@ -39,7 +39,7 @@ MAX_NUMBER = 10**9
 limit, a forged hint could make every later name longer."""
 
 WITHOUT = "lake.without"
-"""A property of the table: the fields that it does not have, as JSON."""
+"""A property of the table: the fields that it does not have, by stored names, as JSON."""
 
 NAME_MAPPING = "schema.name-mapping.default"
 
@@ -48,6 +48,9 @@ TYPES = "lake.types"
 
 FILTERS = "lake.filters"
 """A property of a table of a pool with filters: the filters, as a text (`reading.filters.shown_filters`)."""
+
+FIELDS = "lake.fields"
+"""A property of a table of a pool whose fields were edited: a digest of their names (`FieldNames.digest`)."""
 
 READ_ONLY = {"gc.enabled": "false"}
 """The property that forbids programs of Iceberg to delete files of the table, because the objects are the
@@ -96,6 +99,7 @@ class Published:
     without: tuple[str, ...]
     types: str
     filters: str
+    fields: str
     location: str
     text: bytes = field(repr=False)
 
@@ -161,6 +165,7 @@ def described(place: Place, number: int, text: bytes) -> Published:
             without=tuple(JSON.of(list[str]).decode(decoded.properties[WITHOUT])),
             types=decoded.properties.get(TYPES, STRICT),
             filters=decoded.properties.get(FILTERS, ""),
+            fields=decoded.properties.get(FIELDS, ""),
             location=place.location,
             text=text,
         )
@@ -173,7 +178,7 @@ def _check_own(metadata: _Metadata, place: Place) -> None:
     check_files(files, place.location_of("metadata/"))
     if metadata.statistics or metadata.partition_statistics:
         raise Corrupt("it names files of statistics, which the lake does not publish")
-    own = (NAME_MAPPING, WITHOUT, TYPES, FILTERS)
+    own = (NAME_MAPPING, WITHOUT, TYPES, FILTERS, FIELDS)
     others = {name: value for name, value in metadata.properties.items() if name not in own}
     if wrong := sorted(others.items() ^ READ_ONLY.items()):
         raise Corrupt(f"its property {wrong[0][0][:200]!r} is not as the lake sets it")

@@ -32,11 +32,13 @@ def lag_line(lag: Lag) -> str:
     """Returns the lag of a published table, in words."""
     table = lag.published
     when = f"version {table.version:,} of {human_time(table.time)}, at {table.location}"
+    edited = "; it has the names of its fields before an edit" if lag.edited else ""
     if not lag.transactions:
-        return f"{when}; no transaction is newer"
+        return f"{when}; no transaction is newer{edited}"
     least = "at least " if lag.uncounted else ""
     return (
         f"{when}; behind by {least}{counted(lag.transactions, 'transaction')}, {human_duration(lag.seconds)}"
+        f"{edited}"
     )
 
 
@@ -51,6 +53,7 @@ def lag_values(lag: Lag) -> dict[str, Any]:
         "newest": lag.newest,
         "transactions_behind": lag.transactions,
         "seconds_behind": round(lag.seconds, 3),
+        "fields_behind": lag.edited,
         "tag": table.tag,
         "without": list(table.without),
     }

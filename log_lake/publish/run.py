@@ -47,6 +47,7 @@ from log_lake.publish.published import (
     DAMAGED,
     DELETE_FILES,
     DELETED_RECORDS,
+    FIELDS,
     FILES,
     FILTERS,
     POOL,
@@ -67,7 +68,7 @@ from log_lake.reading.filters import shown_filters
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
-    from log_lake.publish.names import KeyNames
+    from log_lake.publish.names import TableNames
 
 log = logging.getLogger(__name__)
 
@@ -129,13 +130,15 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
         )
     if there is None:
         check_free(place)
-    left_out = tuple(without) if without is not None else before.without if before is not None else ()
-    publisher = _Publisher(pool, branch, place, left_out, before, moved)
     view = pool.at(branch)
     if not view.held.tip:
         raise InvalidInput(
             f"pool {pool.name!r}: branch {branch!r} has no transaction yet; load records first"
         )
+    left_out = before.without if before is not None else ()
+    if without is not None:
+        left_out = tuple(view.names.stored_names(without))
+    publisher = _Publisher(pool, branch, place, left_out, before, moved)
     publisher.plan(view)  # refuses before anything is written
     if publisher.shows(view) and not view.settings["age_off"]:
         assert before is not None
@@ -154,10 +157,10 @@ def _found(place: Place) -> tuple[PublishedElsewhere | None, Published | None]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The table that will show a view of the pool: its columns, and the rule of each object."""
+    """The table that will show a view of the pool: its columns, by stored names, and the rule of each object."""
 
     columns: pa.Schema
-    names: KeyNames
+    names: TableNames
     rules: Mapping[str, ObjectRule]
     stored: Sequence[pa.Schema]
     """The schemas of the table's files."""
@@ -172,6 +175,7 @@ class _Publisher:
     branch: str
     place: Place
     without: tuple[str, ...]
+    """The stored names of fields that the table does not have."""
     before: Published | None
     moved: PublishedElsewhere | None
 
@@ -194,25 +198,21 @@ class _Publisher:
         from log_lake.publish.schema import check_paths
 
         name = self.pool.name
-        if view.names:
-            raise InvalidInput(
-                f"pool {name!r}: its fields were renamed or dropped, which publishing does not follow; publish a "
-                "pool that is made from it (lake rekey)"
-            )
         fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
         converts = self.types == TEXT
-        columns = columns_of(as_text(fields) if converts else fields, pool_name=name, without=self.without)
+        left_out = [shown for one in self.without if (shown := view.names.of_stored(one)) is not None]
+        shown = columns_of(as_text(fields) if converts else fields, pool_name=name, without=left_out)
+        columns = view.names.stored_columns(shown)
         rules = rules_of(view)
         objects = schemas_of(rules, view)
         ids = {rule.references[0].schema for rule in rules.values()} if converts else set()
-        texts = texts_of(fields, columns)
+        texts = texts_of(view.names.stored_columns(fields), columns)
         copied = frozenset(id for id in ids if must_be_copied(view.state.schema(id), columns, texts))
         of_copied = {view.state.schema(id) for id in copied}
-        check_objects(
-            columns, {s: count for s, count in objects.items() if s not in of_copied}, pool_name=name
-        )
+        as_they_are = [(view.names.shown(s), count) for s, count in objects.items() if s not in of_copied]
+        check_objects(shown, as_they_are, pool_name=name)
         stored = [columns if schema in of_copied else schema for schema in objects]
-        names = names_of(columns, view.key)
+        names = names_of(shown, view.key, view.names)
         check_columns(stored, names, pool_name=name)
         check_paths(names.columns(columns), map(names.stored, stored), pool_name=name)
         return _Plan(columns, names, rules, stored, copied, texts)
@@ -224,6 +224,7 @@ class _Publisher:
             before is not None
             and (before.version, before.without, before.types) == (view.held.tip, self.without, self.types)
             and before.filters == shown_filters(view.settings)
+            and before.fields == view.names.digest
             and before.tag in (view.state.tags if view.branch == self.branch else self.pool.tags)
         )
 
@@ -300,6 +301,7 @@ class _Publisher:
                 WITHOUT: json.dumps(list(self.without)),
                 **({TYPES: self.types} if self.types != STRICT else {}),
                 **({FILTERS: filters} if (filters := shown_filters(view.settings)) else {}),
+                **({FIELDS: view.names.digest} if view.names else {}),
             },
             now=self.pool.context.now(),
             shown=time,

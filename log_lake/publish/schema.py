@@ -1,7 +1,10 @@
 """Makes the schema of a published table: its columns with their ids, the name mapping, the sort order.
 
 A column keeps its id in later tables.  It gets a new id if its type changes to one that Iceberg does not regard
-as wider.  The lake's objects contain no ids: readers find columns by the names in the mapping.  Pure.
+as wider.  The lake's objects contain no ids: readers find columns by the names in the mapping.
+
+An id belongs to a stored name.  So a column that is renamed keeps its id, and a new field with the name of a
+dropped one gets another id.  In this module, paths begin with the stored name of a field.  Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from pyiceberg.transforms import IdentityTransform
 from lake_core.errors import InvalidInput
 from lake_core.records.conditions import Path
 from log_lake.publish.fields import is_wider, plain_type
-from log_lake.publish.names import KeyNames, inside, parts_of, paths_of
+from log_lake.publish.names import TableNames, inside, parts_of, paths_of
 
 
 @dataclass
@@ -48,37 +51,44 @@ class ColumnIds:
         return id
 
 
-def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> ColumnIds:
+def ids_of(schemas: Iterable[Schema], mapping: str, last: int, names: TableNames) -> ColumnIds:
     """Returns the ids that earlier tables used.
 
     `schemas`: the schemas of earlier tables, newest last; `mapping`: their name mapping, "" if there is none;
-    `last`: the greatest id that was ever used.
+    `last`: the greatest id that was ever used; `names`: those of the next table.
     """
-    known_ids: dict[Path, tuple[int, T.IcebergType | None]] = {}
-    for path, id in _mapped(parse_mapping_from_json(mapping).root if mapping else (), ()):
-        known_ids[path] = (id, None)
+    before: dict[Path, tuple[int, T.IcebergType | None]] = {}
+    mapped = parse_mapping_from_json(mapping).root if mapping else ()
+    stored = {one.field_id: names.of_column(one.names[0]) for one in mapped}
+    for path, id in _mapped(mapped, ()):
+        before[path] = (id, None)
     for schema in schemas:
         for column in schema.fields:
-            known_ids |= dict(paths_of(column, ()))
-    return ColumnIds(known_ids, last)
+            name = stored.get(column.field_id) or names.of_earlier(column.name)
+            if name is not None:  # otherwise no object of the table had the column, so no bounds have its id
+                before |= {(name, *inside): id for (_, *inside), id in paths_of(column, ())}
+    return ColumnIds(before, last)
 
 
-def table_schema(columns: pa.Schema, ids: ColumnIds, *, schema_id: int) -> Schema:
-    """Returns the schema of the table."""
-    return Schema(*(_column(column, (column.name,), ids) for column in columns), schema_id=schema_id)
+def table_schema(columns: pa.Schema, ids: ColumnIds, names: TableNames, *, schema_id: int) -> Schema:
+    """Returns the schema of the table; `columns` have stored names."""
+    own = [_column(column, (column.name,), ids, name=names.of_table(column.name)) for column in columns]
+    return Schema(*own, schema_id=schema_id)
 
 
-def _column(column: pa.Field, path: Path, ids: ColumnIds) -> T.NestedField:
+def _column(column: pa.Field, path: Path, ids: ColumnIds, *, name: str) -> T.NestedField:
     plain = plain_type(column.type)
     id = ids.of(path, plain)
     kind = plain if plain is not None else _nested(column.type, path, ids)
-    return T.NestedField(field_id=id, name=column.name, field_type=kind, required=False)
+    return T.NestedField(field_id=id, name=name, field_type=kind, required=False)
 
 
 def _nested(kind: pa.DataType, path: Path, ids: ColumnIds) -> T.IcebergType:
     if pa.types.is_struct(kind):
-        return T.StructType(*(_column(member, (*path, member.name), ids) for member in kind))
-    parts = [_column(part, (*path, part.name), ids) for part in parts_of(kind)]
+        return T.StructType(
+            *(_column(member, (*path, member.name), ids, name=member.name) for member in kind)
+        )
+    parts = [_column(part, (*path, part.name), ids, name=part.name) for part in parts_of(kind)]
     if pa.types.is_list(kind):
         (item,) = parts
         return T.ListType(element_id=item.field_id, element_type=item.field_type, element_required=False)
@@ -124,7 +134,7 @@ def _shown(path: Path) -> str:
 # --- the name mapping
 
 
-def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -> str:
+def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: TableNames) -> str:
     """Returns the names by which readers find the columns, as a property of the table; `stored` are schemas of the
     pool.
 
@@ -136,13 +146,11 @@ def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -
     fields: dict[str, str] = {}
     taken: set[str] = set()
     for schema in stored:
-        fields |= names.fields(schema)
+        fields |= names.of_columns(schema)
         for column in names.stored(schema):
             _add_names(columns, column, (column.name,))
             taken |= {".".join(path) for path in inside(column, ())}
-    mapped = _as_mapping(
-        columns, ids, {(column,): (names.of_table(name),) for column, name in fields.items()}
-    )
+    mapped = _as_mapping(columns, ids, {(column,): (name,) for column, name in fields.items()})
     for one in mapped:
         name = fields.get(one.names[0])
         if name is not None and name not in taken:
@@ -166,7 +174,7 @@ def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path
 def _as_mapping(
     fields: Mapping[Path, dict[Path, Any]], ids: ColumnIds, columns: Mapping[Path, Path]
 ) -> list[MappedField]:
-    """Returns the fields as a name mapping.  `columns`: the table's path of each column whose name in objects
+    """Returns the fields as a name mapping.  `columns`: the field's path of each column whose name in objects
     differs."""
     mapped = []
     for path, parts in fields.items():
@@ -184,7 +192,7 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
 
 
 def sort_order(
-    names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = (), texts: Collection[str] = ()
+    names: TableNames, schema: Schema, *, before: Iterable[SortOrder] = (), texts: Collection[str] = ()
 ) -> SortOrder:
     """Returns the order of records in each object, by those of the key's fields that the table has.
 

@@ -34,6 +34,11 @@ CONDITIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "deletes": (("k >= 7990 AND k < 12010", "k >= 7990 and k < 12010"),),
     "all types": (("decimal > 0", "decimal > 0"), ("record.a = 1", "record.a = 1")),
     "times": (("d < DATE '1970-01-01'", "d < '1970-01-01'"),),
+    "renamed and dropped fields": (
+        ("s > 4", "s > 4"),
+        ("gone IS NULL", "gone is null"),
+        ("new = 'b' AND gone >= '4'", "new = 'b' and gone >= '4'"),
+    ),
     "keys descending, and null": (("s < 'b'", "s < 'b'"),),
 }
 """Of DuckDB and of the lake."""

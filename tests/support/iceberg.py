@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 def shown(view: View, *, without: Iterable[str] = ()) -> list[str]:
     """Returns the records that the lake returns, as `values` does; leaves out some fields."""
-    columns = [name for name in view.plan().columns if name not in without]
+    columns = [name for name in view.plan().shown if name not in without]
     return values(row for table in view.scan(columns=columns) for row in table.to_pylist())
 
 

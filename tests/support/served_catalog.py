@@ -22,14 +22,14 @@ from tests.support.repository import ROOT
 
 TABLES = {
     name: name.partition("@")[::2]
-    for name in ("logs", "logs@v1", "logs@dev", "types", "times", "a*..%2Fü.<b>")
+    for name in ("logs", "logs@v1", "logs@dev", "types", "times", "edited", "edited@v1", "a*..%2Fü.<b>")
 }
 """Tables of `a_served_lake`: for each, the pool, and its branch or tag."""
 
 
 def a_served_lake(folder: Path) -> Lake:
-    """Makes a lake with pools of all types, a tag, a branch, a strange name, and a pool that Iceberg cannot
-    express."""
+    """Makes a lake with pools of all types, a tag, a branch, edited fields, a strange name, and a pool that Iceberg
+    cannot express."""
     lake = Lake.create(str(folder))
     logs = lake.create_pool("logs", key="k")
     logs.branch().append(pa.table({"k": range(1_000), "s": [f"s{k % 7}" for k in range(1_000)]}))
@@ -45,6 +45,12 @@ def a_served_lake(folder: Path) -> Lake:
         ("users", {"s": ["s1", "s2"], "city": ["Zürich", None]}),
     ):
         lake.create_pool(name, key="s" if name == "users" else "k").branch().append(pa.table(records))
+    edited = lake.create_pool("edited", key="k")
+    edited.branch().append(pa.table({"k": [1, 2], "old": ["x", "y"], "gone": [1, 2]}))
+    edited.tag("v1")
+    edited.rename_field(old="old", new="new")
+    edited.drop_field("gone")
+    edited.branch().append(pa.table({"k": [3], "new": ["z"], "gone": ["back"], "old": [7]}))
     overlap = lake.create_pool("overlap", key="k", kind="upsert")
     for _ in range(2):
         overlap.branch().append(pa.table({"k": [1]}))

@@ -45,6 +45,8 @@ def publication_due(pool: Pool, *, branch: str) -> str:
         return "not published yet"
     if lag.published.types != pool.settings["publish.types"]:
         return "publish.types was changed"
+    if lag.edited:
+        return "fields were renamed or dropped since"
     return "the published table is behind" if lag.transactions else ""
 
 
