@@ -3,10 +3,10 @@
 Candidates are stretches of runs that are neighbours in age.  They are wide enough for the deepest key, and
 wider if another key would stay too deep.  The cheapest stretch now is not always the cheapest over time: small
 runs behind a large newer one would stay, and later runs would be merged into that one again and again.  So a
-stretch is judged by how much larger the run becomes in which a byte lies.  If a run of size s becomes part of
-one of size t, each of its bytes counts log2(t / s) doublings; with n equal loads a byte has at most log2(n)
-doublings in all.  If there are stretches with at least one doubling per byte on average, the cheapest of them
-is merged; otherwise the one with the most doublings per byte.
+stretch is judged by how much the run of each byte grows.  If a run of size s becomes part of one of size t,
+each of its bytes counts log2(t / s) doublings; with n equal loads a byte has at most log2(n) doublings in all.
+If there are stretches with at least one doubling per byte on average, the cheapest of them is merged; otherwise
+the one with the most doublings per byte.
 """
 
 from __future__ import annotations
