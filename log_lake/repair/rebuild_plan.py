@@ -15,13 +15,11 @@ a load is placed between those sequences, by the time in the ids of the merged o
 have the order in which the store got their files, if the store says it.
 
 If the clock of a writer was ahead, the store got the object before the time in its id; then the store's time
-counts.  If a load seems older than another one by its id, but newer on the store, nothing tells whether its
-writer was slow or had a wrong clock, or the object was put back from a backup (decision 492).
+counts.  `rebuild_late` finds the loads whose age the two times tell differently (decision 492).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,11 +37,6 @@ from log_lake.objects.located import Located
 VERSIONS_APART = 1_000_000
 """The rebuilt history begins after a multiple of this many versions, above every version that the objects tell.  A
 program that still has the old journal open writes at a lower version, which counts as purged."""
-
-
-LATE = 5.0
-"""Seconds that writing an object may take.  If the store's time of an object is later than that of its id by
-more, the two times disagree."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -375,34 +368,6 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
             if load.candidate.created <= until and load.key_range.overlaps(piece.key_range)
         }
     return tuple(sorted(doubtful))
-
-
-def contradicted(pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Returns the loads that count and whose age is in doubt: another load of the same keys is newer by its id,
-    but older by the store's times.
-
-    If the store's times are all later than every id, the objects were copied there, so these times show nothing.
-    """
-    loads = [p for p in pieces if p.candidate.last_seq is None and p.candidate.appeared]
-    loads.sort(key=lambda p: p.candidate.created)
-    if not loads or min(p.candidate.appeared for p in loads) > loads[-1].candidate.created + LATE:
-        return ()
-    late = [p for p in loads if p.candidate.appeared > p.candidate.created + LATE]
-    return tuple(
-        sorted(
-            {
-                one.candidate.object
-                for one in late
-                for other in loads[
-                    bisect_right(loads, one.candidate.created, key=lambda p: p.candidate.created) :
-                ]
-                if one.candidate.appeared > other.candidate.appeared
-                and one.candidate.transaction_id != other.candidate.transaction_id
-                and one.candidate.sub_pool == other.candidate.sub_pool
-                and one.key_range.overlaps(other.key_range)
-            }
-        )
-    )
 
 
 def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:
