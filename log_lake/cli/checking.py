@@ -96,6 +96,9 @@ def _say_losses(plan: RebuildPlan) -> None:
     lost = {c.object for c in plan.lost}
     for one in plan.damaged[:SHOWN_OF_A_KIND]:
         records = counted(one.records, "record") if one.records else "an unknown number of records"
+        if one.object in plan.unseen:
+            say(f"unseen: {one.object}: the store does not give it: {one.fault}")
+            continue
         fate = f"{records} lost" if one.object in lost else "others hold its records"
         say(f"damaged: {one.object}: {fate}: {one.fault}")
     if len(plan.damaged) > SHOWN_OF_A_KIND:
@@ -119,6 +122,7 @@ def _as_json(plan: RebuildPlan, *, done: bool) -> dict[str, object]:
         "unordered": plan.unordered,
         "damaged": {c.object: c.fault for c in plan.damaged},
         "lost": [c.object for c in plan.lost],
+        "unseen": plan.unseen,
         "notes": plan.notes,
     }
 

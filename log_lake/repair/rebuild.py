@@ -25,7 +25,15 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
 from lake_core.catalog.state import PoolsState
-from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound, ObjectMissing
+from lake_core.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidInput,
+    JournalLost,
+    NotFound,
+    ObjectMissing,
+    Unavailable,
+)
 from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
@@ -74,6 +82,7 @@ class RebuildPlan:
 
     - `is_listed`: the list of pools has the pool, and keeps it unchanged.
     - `damaged`: objects whose records cannot be used; `lost`: the damaged objects that no other object replaces.
+    - `unseen`: objects that no other object replaces, and that the store did not give; they may be sound.
     - `superseded`: inputs that compactions replaced.
     - `void`: outputs of a compaction that was never committed, because another one replaced the same objects.
     - `guessed`: objects that count as merged only because their records show it.
@@ -101,6 +110,7 @@ class RebuildPlan:
     begins_list: bool = False
     inlined: Mapping[str, bytes] = field(default_factory=dict)
     stored: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
+    unseen: tuple[str, ...] = ()
 
     @property
     def copies(self) -> bool:
@@ -198,12 +208,13 @@ def plan_rebuild(
         selection.void,
         guessed,
         tuple(c for c in candidates if c.fault),
-        selection.lost,
+        tuple(c for c in selection.lost if not c.is_refused),
         tuple(notes),
         tuple(sorted({*doubtful, *disputed})),
         begins_list,
         {c.object: c.data for c in candidates if c.data},
         names,
+        tuple(c.object for c in selection.lost if c.is_refused),
     )
 
 
@@ -217,8 +228,14 @@ def rebuild(
     """Carries out the plan; returns the version at which the history begins.
 
     Raises InvalidInput if the plan cannot order objects, unless it may `guess`.  Raises Conflict if a journal
-    has appeared meanwhile, and Unavailable; then run it again.
+    has appeared meanwhile, and Unavailable, also if the store did not give all objects; then run it again.
     """
+    if plan.unseen:  # a vacuum would delete them later, because no reference has them
+        raise Unavailable(
+            f"the store does not give {counted(len(plan.unseen), 'object')}, which may be sound: "
+            f"{listed(list(plan.unseen))}; run the rebuild again when it does; to rebuild without them, move these "
+            f"files out of {naming.data(plan.source_id)}"
+        )
     if plan.unordered and not guess:
         raise InvalidInput(
             f"{counted(len(plan.unordered), 'object')} cannot be ordered, so an older version of a key may count: "

@@ -94,7 +94,8 @@ def _read(
                 None,
             )
     except LakeError as error:
-        return msgspec.structs.replace(candidate, fault=str(error)), None, error
+        refused = isinstance(error, Unavailable)
+        return msgspec.structs.replace(candidate, fault=str(error), is_refused=refused), None, error
 
 
 def _appeared(store: Store, name: str) -> int:

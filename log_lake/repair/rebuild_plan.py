@@ -46,8 +46,9 @@ class Candidate(msgspec.Struct, frozen=True):
     the object, by the store's clock (0: unknown).  `order` is a finer time that orders objects of one second (0:
     unknown).
     `sequences` are those that its records carry, if they do.  `fault` says why its records cannot be used, ""
-    if they can.  If the footer cannot be read either, `transaction_id` is "".  `data`: the bytes of an inlined
-    object, from the old journal.
+    if they can.  If the footer cannot be read either, `transaction_id` is "".  `is_refused`: the fault is that
+    the store did not give the object, which may be sound.  `data`: the bytes of an inlined object, from the old
+    journal.
     """
 
     object: str
@@ -70,6 +71,7 @@ class Candidate(msgspec.Struct, frozen=True):
     sequences: tuple[int, ...] = ()
     columns: tuple[Column, ...] = ()
     data: bytes = b""
+    is_refused: bool = False
 
     @property
     def located(self) -> Located:

@@ -196,6 +196,34 @@ def test_the_old_folder_of_a_pool_that_was_rebuilt_elsewhere_is_a_leftover(
     assert (found.kind, "rebuilt as p" in found.what) == ("folder_given_up", True)
 
 
+def test_an_object_that_the_store_does_not_give_is_unseen_and_stops_the_rebuild(
+    lake: Lake, store: ScriptedStore
+) -> None:
+    plan = plan_rebuild(lake, "p", Wanted())
+    refused = next(r.object for r in plan.references if r.oldest is None)
+    store.on("open_input", naming.data_object(plan.config.id, refused), instead=unavailable, times=ALWAYS)
+    without = plan_rebuild(lake, "p", Wanted())
+    assert (without.unseen, without.lost) == ((refused,), ())
+    with pytest.raises(
+        Unavailable, match=f"does not give 1 object, which may be sound: {refused}; run .* again"
+    ):
+        rebuild(lake, without, guess=True)
+    assert not list(store.list(naming.pool_journal(plan.config.id)))
+    store.forget()
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().records == 30
+
+
+def test_an_input_that_the_store_does_not_give_stops_no_rebuild_because_its_output_has_its_records(
+    lake: Lake, store: ScriptedStore
+) -> None:
+    plan = plan_rebuild(lake, "p", Wanted())
+    merged = plan.superseded[0]
+    store.on("open_input", naming.data_object(plan.config.id, merged), instead=unavailable, times=ALWAYS)
+    rebuild(lake, plan_rebuild(lake, "p", Wanted()))
+    assert reopened(store).at().records == 30
+
+
 def test_a_dropped_pool_whose_journal_is_damaged_is_a_leftover(lake: Lake, store: ScriptedStore) -> None:
     store.behind.put(naming.entry(naming.pool_journal(reopened(store).config.id), 1), b"x")
     lake = Lake.open_on(store, ids=IdSource(clock=Seconds()))
