@@ -16,7 +16,7 @@ from log_lake.lake.line import Line
 from log_lake.lake.loads import begin_load, builder_of, commit_written, fields_at, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
-from log_lake.lake.token_kinds import TokenKind
+from log_lake.lake.token_kinds import TokenKind, check_brought
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.contract import EVOLVE
@@ -110,6 +110,10 @@ def replace_by_blocks(
     brought = first.table.schema if first is not None else None
     begun = begin_replace(branch, write, brought=brought, narrow=narrow)
     if isinstance(begun, LoadResult):
+        given = chain([first] if first is not None else [], blocks)
+        # a replace whose entry is there brought records, or none were given; a purged one may have been a delete
+        if branch.history.journal.read(begun.version or 0) is None and any(b.table.num_rows for b in given):
+            check_brought(begun.version, begun.objects, token=write.token, verb="replace")
         return begun
     with (
         measured(branch.store, "load", pool=branch.config.name, branch=branch.name) as work,

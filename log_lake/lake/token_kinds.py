@@ -2,7 +2,8 @@
 
 A token makes repeated work count once.  If a replace used the token of a load, it would count as done, although
 nothing was replaced.  The state remembers only totals of a token's transaction, so its entry tells the kind
-(decision 493).  If the entry is purged, the totals decide, as far as they tell (`results`).
+(decision 493).  If the entry is purged, the totals decide, as far as they tell: work that brings records is no
+delete (`check_brought`, `results`).
 
 Called by loads, replaces and deletes.
 """
@@ -61,3 +62,13 @@ def check_kind(history: History, first: Remembered, kinds: TokenKinds, *, token:
                 f"token {token!r} stands for version {first.version}, which was {was.value} and not "
                 f"{kinds[0].value}, so nothing was written; use another token"
             )
+
+
+def check_brought(version: int | None, objects: int, *, token: str, verb: str) -> None:
+    """Raises InvalidInput if a token's first transaction brought no object: then it was a delete, and not this
+    work, which brings records."""
+    if not objects:
+        raise InvalidInput(
+            f"{verb}: token {token!r} stands for version {version}, which brought no records, so nothing was "
+            "written; use another token"
+        )

@@ -33,7 +33,7 @@ from log_lake.lake.branches import TRIES, planned
 from log_lake.lake.delete_spec import check_delete
 from log_lake.lake.loads import begin_adding, begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.results import LoadResult, check_keyed
-from log_lake.lake.token_kinds import TokenKind
+from log_lake.lake.token_kinds import TokenKind, check_brought
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
@@ -206,6 +206,7 @@ class _Work(StatementWork):
         kinds = (TokenKind.CHANGE,) if branch.rule.keeps_all else (TokenKind.LOAD,)
         pending = begin_load(branch, self._write(), kinds=kinds)
         if isinstance(pending, LoadResult):
+            check_brought(pending.version, pending.objects, token=self.token, verb="UPDATE")
             return self._updated(pending)
         if not pending.read_version:  # nothing was ever loaded
             return self.would("updated", 0)

@@ -13,6 +13,7 @@ from lake_core.errors import InvalidInput
 from lake_core.history.state import Remembered
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddTombstone
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.results import PendingLoad
@@ -66,6 +67,37 @@ def test_a_token_is_refused_for_another_kind_of_work(lake: Lake, first: str, sec
         with pytest.raises(InvalidInput, match=r"token 't' stands for version 2, .*; use another token"):
             WORK[second](lake, pool.branch(), "t")
     assert (pool.at().to_table(), pool.at().version) == (before, version)
+
+
+@pytest.mark.parametrize("first", ["delete", "delete by SQL"])
+@pytest.mark.parametrize("second", ["load", "insert", "replace", "update"])
+def test_the_token_of_a_delete_whose_entry_is_purged_is_refused_for_work_that_brings_records(
+    lake: Lake, first: str, second: str
+) -> None:
+    pool = lake.pool("p")
+    WORK[first](lake, pool.branch(), "t")
+    pool.branch().append(NEW)
+    purge_all(lake)
+    before = lake.pool("p").at().to_table()
+    with pytest.raises(
+        InvalidInput, match=r"token 't' stands for version 2, which brought no records.*another"
+    ):
+        WORK[second](lake, lake.pool("p").branch(), "t")
+    assert lake.pool("p").at().to_table() == before
+
+
+def test_a_replace_without_records_whose_entry_is_purged_is_repeated_under_its_token(lake: Lake) -> None:
+    for _ in range(2):
+        done = lake.pool("p").branch().replace_with(NEW.slice(0, 0), key_range=EVERYTHING, token="t")
+        assert done.version == 2
+        lake.pool("p").branch().append(NEW)
+        purge_all(lake)
+
+
+def purge_all(lake: Lake) -> None:
+    now = lake.context.now()
+    write_checkpoint(lake, "p", now=now)
+    purge_pool(lake, "p", keep=0, now=now)
 
 
 def test_the_error_names_both_kinds(lake: Lake) -> None:
