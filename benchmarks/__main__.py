@@ -31,6 +31,7 @@ NAMES = (
     "ranges",
     "index",
     "rules",
+    "clusters",
     "derived",
     "spark",
     "airflow",

@@ -7,6 +7,21 @@ import msgspec
 from lake_core.errors import Corrupt
 from lake_core.records.decoding import MAX_INTEGER, check_counts
 
+MOST_BUCKETS = 1 << 16
+
+
+class Bucket(msgspec.Struct, frozen=True, gc=False):
+    """The hash of every value of a field is `number`, modulo `of`; null counts as 0.  `path` leads to a field
+    inside of records (docs/clusters.md)."""
+
+    of: int
+    number: int
+    path: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < self.of <= MOST_BUCKETS:
+            raise Corrupt(f"bucket {self.number} of {self.of}, which it cannot be")
+
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Statistics of one field of one object: bounds in the encoding of keys (ascending), and the number of nulls.
@@ -22,6 +37,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nulls: int = 0
     low: bytes | None = None
     high: bytes | None = None
+    bucket: Bucket | None = None
 
     def __post_init__(self) -> None:
         if 0 <= self.nulls <= MAX_INTEGER and self.low != b"" and self.high != b"":

@@ -217,17 +217,18 @@ def explain_scan(view: View, plan: ScanPlan, *, jobs: int, as_json: bool) -> Non
     ]
     print_rows(rows, as_json=as_json, empty="no object is read")
     left = plan.left_out
-    if plan.where is None or not (left.by_statistics or left.answers):
+    if plan.where is None or not (left.by_statistics or left.by_cluster or left.answers):
         return
     groups = sum(map(len, plan.groups.values()))
     silent = {answer: count for answer, count in (left.answers or {}).items() if answer.is_silent}
     if as_json:
         told = {answer.name.lower(): count for answer, count in silent.items()}
-        by = {"statistics": left.by_statistics, "index": left.by_index}
+        by = {"statistics": left.by_statistics, "index": left.by_index, "cluster": left.by_cluster}
         only = {"row_groups": groups, "objects": len(plan.groups)}
         print_json({"left_out": by, "not_used": told, **({"only": only} if groups else {})})
         return
-    say(f"left out: {left.by_statistics:,} objects by statistics, {left.by_index:,} by indexes")
+    by_cluster = f", {left.by_cluster:,} by cluster" if left.by_cluster else ""
+    say(f"left out: {left.by_statistics:,} objects by statistics, {left.by_index:,} by indexes{by_cluster}")
     if plan.groups:
         say(f"read: only {counted(groups, 'row group')} of {counted(len(plan.groups), 'object')}, by indexes")
     for answer, count in sorted(silent.items(), key=lambda one: one[0].name):

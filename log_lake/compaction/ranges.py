@@ -60,8 +60,10 @@ def apart(references: Iterable[Reference], points: Sequence[bytes]) -> list[list
     return groups
 
 
-def cuts(points: Sequence[bytes], span: KeyRange, *, size: int) -> list[bytes]:
+def cuts(points: Sequence[bytes], span: KeyRange, *, size: int, of: int = 1) -> list[bytes]:
     """Returns the split points inside `span` at which a job cuts its outputs of `size` bytes, in order.
+
+    `of`: how many objects it writes in each part.
 
     With many points, a small job would leave an object of a few records in each range.  Then it uses only every
     second, fourth or eighth point of the pool, and so on: the same ones as other jobs of its size.
@@ -69,7 +71,7 @@ def cuts(points: Sequence[bytes], span: KeyRange, *, size: int) -> list[bytes]:
     first = bisect_right(points, span.low)
     end = len(points) if span.high is None else bisect_left(points, span.high)
     step = 1
-    while (end - first) // step >= max(ALWAYS_CUT, size // SMALLEST_CUT):
+    while (end - first) // step >= max(1, ALWAYS_CUT // of, size // (SMALLEST_CUT * of)):
         step *= 2
     return [points[number] for number in range(first, end) if (number + 1) % step == 0]
 

@@ -17,7 +17,7 @@ SHORT_TAIL = 64
 
 def depth_due(signs: PoolSigns) -> float | None:
     """Returns the time since which more objects overlap than the policy allows; None if their number is allowed."""
-    allowed = signs.settings["compact.depth"]
+    allowed = signs.settings.allowed_depth
     if signs.state is None or len(signs.state.arrivals) <= allowed:
         return None
     return signs.state.arrivals[allowed]

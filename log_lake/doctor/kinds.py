@@ -141,7 +141,7 @@ def _depth(signs: PoolSigns) -> Iterator[Judged]:
     since = depth_due(signs)
     if signs.state is None or since is None:
         return
-    depth, allowed = len(signs.state.arrivals), signs.settings["compact.depth"]
+    depth, allowed = len(signs.state.arrivals), signs.settings.allowed_depth
     severity = overdue(since, signs.now, HOURLY)
     if severity is not None:
         says = f"{counted(depth, 'object overlaps', 'objects overlap')}; the policy allows {allowed:,}"
@@ -149,7 +149,7 @@ def _depth(signs: PoolSigns) -> Iterator[Judged]:
 
 
 def _behind(signs: PoolSigns) -> Iterator[Judged]:
-    allowed = signs.settings["compact.depth"]
+    allowed = signs.settings.allowed_depth
     if signs.state is None or len(signs.state.arrivals) <= allowed:
         return
     runs = [job for job in signs.jobs if job.agent == "compact" and job.state == DONE][:BEHIND_RUNS]

@@ -39,6 +39,8 @@ def _named(config: PoolConfig) -> Iterator[tuple[str, str]]:
             yield name, name.removeprefix(TYPE_PREFIX)
     for rule in settings.index_rules:
         yield rule.setting, rule.field
+    if cluster := settings["cluster.by"]:
+        yield "cluster.by", cluster.field
     if age_off := settings["age_off"]:
         yield "age_off", age_off[0]
     if by := settings["expire.by"]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.naming import REJECTED
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.where import show
 
@@ -121,13 +122,20 @@ class FieldNames:
 
     def stored_rule(self, rule: IndexRule) -> IndexRule:
         """Returns an index rule with the stored name of its field."""
-        parts = rule.field.split(".")
+        return replace(rule, field=self._stored_field(rule.field))
+
+    def stored_cluster(self, rule: ClusterRule | None) -> ClusterRule | None:
+        """Returns a rule of clusters with the stored name of its field."""
+        return rule if rule is None else replace(rule, field=self._stored_field(rule.field))
+
+    def _stored_field(self, written: str) -> str:
+        """Returns a field of a rule with its stored name; it may lie inside of records."""
+        parts = written.split(".")
         for size in range(len(parts), 0, -1):
             name = ".".join(parts[:size])
             if name in self.stored:
-                field = ".".join([self.stored[name], *parts[size:]])
-                return IndexRule(rule.name, rule.kind, field)
-        return rule
+                return ".".join([self.stored[name], *parts[size:]])
+        return written
 
     def stored_rules(self, rules: Sequence[IndexRule]) -> tuple[IndexRule, ...]:
         """Returns index rules with the stored names of their fields."""

@@ -13,5 +13,6 @@ is read.
     layout     the bytes of an index object: a header, pages or a body, checksums
     gathering  gathers the values of a field while records pass, and makes the body of each kind
     writing    makes the index objects of a data object while it is written, or afterwards
+    cluster    the bucket of a record by the hash of a field: `cluster.by=FIELD:N`; `cluster_rule` is the rule
     lookup     asks index objects on the store whether a value may be in a data object
 """

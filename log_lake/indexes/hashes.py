@@ -53,10 +53,13 @@ def numbers_of(table: pa.Table, path: Path, field: pa.Field) -> Numbers:
     for chunk in values_at(table, path).chunks:
         array = chunk.drop_null()
         if len(array):
-            parts.append(value_hashes(array, field))
-    if not parts:
-        return np.zeros(0, np.uint64)
-    return mixed(np.concatenate(parts))
+            parts.append(hashed(array, field))
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
+
+
+def hashed(array: pa.Array, field: pa.Field) -> Numbers:
+    """Returns the number of each value of an array without nulls."""
+    return mixed(value_hashes(array, field))
 
 
 def values_at(table: pa.Table, path: Path) -> pa.ChunkedArray:

@@ -188,6 +188,7 @@ def builder(
         inline=inline,
         sums=pending.sums,
         indexes=pending.names.stored_rules(settings.index_rules),
+        cluster=pending.names.stored_cluster(settings.cluster),
         sort=RUN if pending.bulk else settings["load.sort"],
         target_size=settings["compact.target_size"],
         points=pending.points,

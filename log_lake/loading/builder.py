@@ -14,6 +14,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +34,8 @@ from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
 from log_lake.fields.names import SAME, FieldNames
+from log_lake.indexes.cluster import buckets_of, divided
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.loading.block import WIDE, Block, most_absent, rejected_table
 from log_lake.loading.checks import program_table
@@ -86,6 +89,8 @@ class ObjectBuilder:
     points: tuple[bytes, ...] = ()
     """Encoded keys in ascending order; a run that was sorted on disk is cut at them too."""
     indexes: tuple[IndexRule, ...] = ()
+    cluster: ClusterRule | None = None
+    """How records are divided by the hash of a field; it has the field's stored name."""
     names: FieldNames = SAME
     """The stored names of the fields, which the objects get; everything before has the names of the records."""
     bulk: bool = False
@@ -98,7 +103,8 @@ class ObjectBuilder:
     _alike: list[pa.Table] = field(default_factory=list)
     _alike_bytes: int = 0
     _spool: Spool = field(default_factory=lambda: Spool("the load", packed=True))
-    _sorted: SortedOnDisk | None = None
+    _sorted: dict[int, SortedOnDisk] = field(default_factory=dict)
+    """What is on disk, by bucket; records that are not divided have the bucket -1."""
     _misfits: list[Misfits] = field(default_factory=list)
 
     def __enter__(self) -> ObjectBuilder:
@@ -167,11 +173,12 @@ class ObjectBuilder:
         with self, timed(self.store, "load.write"):
             self._take_alike()
             for sub_pool in list(self._pending):
-                if self._sorted is None or sub_pool:
+                if not self._sorted or sub_pool:
                     self._write(sub_pool)
                 else:
                     self._sort_on_disk()
-            self._write_sorted()
+            for bucket in sorted(self._sorted):
+                self._write_sorted(bucket)
             return self.written
 
     def _gather(self, sub_pool: str, table: pa.Table) -> None:
@@ -196,34 +203,51 @@ class ObjectBuilder:
             self._write_object(sub_pool, alike)
 
     def _sort_on_disk(self) -> None:
-        """Sorts what was gathered, and keeps it on disk as a sorted run."""
+        """Sorts what was gathered, and keeps it on disk as a sorted run, or as one of each bucket."""
         for alike in groups(self._taken("")):
             ready = [self._ready("", alike)]
             alike.clear()
-            if self._sorted is None or not self._sorted.takes(ready[0].schema, ready[0].num_rows):
-                self._write_sorted()
-                self._sorted = SortedOnDisk(self._spool, key=self.key, rule=self.rule, memory=self.memory)
             self._misfits.append(self._misfits_of(ready[0]))
             with writing(f"{self.store.uri}/{self.origin.pool_id}"):
-                self._sorted.add(sorted_table(ready, self.key, self.rule))
+                ordered = sorted_table(ready, self.key, self.rule)
+                for bucket, part in self._divided(ordered):
+                    self._on_disk(bucket, part).add(part)
             pa.default_memory_pool().release_unused()  # else the allocator keeps as much again
 
-    def _write_sorted(self) -> None:
-        """Writes what is on disk as one run of objects."""
-        if self._sorted is not None:
-            merged, self._sorted = self._sorted, None
-            self._write_run(merged.merged, records=merged.records, points=self.points, misfits=self._misfits)
-            self._misfits = []
+    def _on_disk(self, bucket: int, table: pa.Table) -> SortedOnDisk:
+        """Returns the runs of a bucket, which take the table; others are written first."""
+        if bucket in self._sorted and not self._sorted[bucket].takes(table.schema, table.num_rows):
+            self._write_sorted(bucket)
+        if bucket not in self._sorted:
+            self._sorted[bucket] = SortedOnDisk(self._spool, key=self.key, rule=self.rule, memory=self.memory)
+        return self._sorted[bucket]
+
+    def _write_sorted(self, bucket: int) -> None:
+        """Writes what is on disk of a bucket as one run of objects."""
+        merged, misfits, self._misfits = self._sorted.pop(bucket), self._misfits, []
+        self._write_run(merged.merged, records=merged.records, points=self.points, misfits=misfits)
+
+    def _divided(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Yields the records of each bucket; all of them as bucket -1 if they are not divided."""
+        buckets = None if self.cluster is None else buckets_of(self._to_store("", table), self.cluster)
+        if buckets is None:
+            yield -1, table
+        else:
+            yield from divided(table, buckets)
 
     def _write_object(self, sub_pool: str, tables: list[pa.Table]) -> None:
         table = self._ready(sub_pool, tables)
         counts = self._misfits_of(table) if not sub_pool else {}
         points = self.points if self.bulk else ()
-        if not sub_pool and self.sort == RUN and (points or table.nbytes > self.target_size):
-            ordered = sorted_table([table], self.key, self.rule)
-            self._write_run(
-                lambda: iter([ordered]), records=ordered.num_rows, points=points, misfits=[counts]
-            )
+        is_large = self.sort == RUN and (bool(points) or table.nbytes > self.target_size)
+        divides = self._divides(table)
+        if not sub_pool and (is_large or divides):
+            ordered = [sorted_table([table], self.key, self.rule)]
+            del table
+            for _, part in self._divided(ordered.pop()) if divides else [(-1, ordered.pop())]:
+                alone = partial(iter, (part,))
+                self._write_run(alone, records=part.num_rows, points=points, misfits=[counts])
+                counts = {}
             return
         key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
         written = write_object(
@@ -239,9 +263,15 @@ class ObjectBuilder:
             inline=max(0, self.inline),
             sums=self.sums,
             indexes=self.indexes,
+            cluster=self.cluster,
         )
         self.inline -= len(written.action.data)
         self.written.append(replace(written, misfits=counts))
+
+    def _divides(self, table: pa.Table) -> bool:
+        """Whether a load's table is divided by bucket; a small one is one object, or lies in the journal."""
+        size = table.nbytes
+        return self.cluster is not None and size > self.inline and self.cluster.divides(size)
 
     def _write_run(
         self, tables: Tables, *, records: int, points: tuple[bytes, ...], misfits: list[Misfits]
@@ -258,6 +288,7 @@ class ObjectBuilder:
                 limits=self.limits,
                 sums=self.sums,
                 indexes=self.indexes,
+                cluster=self.cluster,
             )
 
         def stored() -> Iterator[pa.Table]:

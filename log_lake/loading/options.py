@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
+from log_lake.indexes.cluster_rule import FORM, cluster_rule
 from log_lake.loading.csv_options import csv_options
 from log_lake.settings.setting_types import (
     DURATION_PATTERN,
@@ -118,6 +119,7 @@ LIMIT = SettingType(
     pattern(r"\s*[0-9]{1,18}(?:\.[0-9]{1,9})?\s*%?\s*", "integer"),
 )
 ROLL_UP = SettingType(_roll_up, "`FIELD:GRAIN`, such as `ts:1h`", pattern(f"(?:.|\n)+:{DURATION_PATTERN}"))
+CLUSTER = SettingType(cluster_rule, "`FIELD:N`, such as `user:16`", pattern(rf"\s*{FORM}\s*"))
 CHARACTER = SettingType(_character, "one ASCII character, or `none`")
 DELIMITER = SettingType(_delimiter, "one ASCII character, `tab` or `auto`")
 ENCODING = SettingType(_encoding, "an encoding, such as `utf-8`, or `auto`")
@@ -218,6 +220,18 @@ def _check_exact(settings: Settings, kind: str, key: PoolKey) -> None:
         )
 
 
+def _check_cluster(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if versions of one key could lie in several buckets, or if the order of age matters."""
+    rule = settings["cluster.by"]
+    given = f"setting cluster.by={settings.text('cluster.by')}"
+    if rule is not None and kind == "aggregate":
+        raise InvalidInput(f"{given}: a pool of the kind aggregate has no clusters; use append or upsert")
+    if rule is not None and kind == "upsert" and rule.field not in key.names:
+        raise InvalidInput(
+            f"{given}: in a pool of the kind upsert the field must be one of the key: {', '.join(key.names)}"
+        )
+
+
 POINT, SCAN = "point", "scan"
 """The kinds of reads that the row groups of a pool's objects can be made for."""
 
@@ -258,6 +272,18 @@ SETTINGS = {
         small_size(MAX_INLINE),
         "0",
         "loads of at most this size, encoded, lie in the journal and write no file; 0: none; at most 256KiB",
+    ),
+    "cluster.by": Setting(
+        CLUSTER,
+        "",
+        "FIELD:N: loads and compactions divide records by the hash of this field over N objects, so that a lookup "
+        "by the field reads one in N",
+        check=_check_cluster,
+    ),
+    "cluster.least": Setting(
+        SIZE,
+        "1MiB",
+        "divide the records of a load or a compaction only if each of the N objects gets at least this size",
     ),
     "content.sums": Setting(
         one_of(OFF, ON),

@@ -20,11 +20,12 @@ import pyarrow.compute as pc
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
-from lake_core.records import Column
+from lake_core.records.column import Bucket, Column
 from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.schemas.schema import schema_id
 from log_lake.columns.keys import key_at, keys_at, sort_order
 from log_lake.content.content import ObjectSums
+from log_lake.indexes.cluster import strays
 from log_lake.objects.failures import reading
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.read import DataObject
@@ -49,7 +50,8 @@ class Content(msgspec.Struct, frozen=True):
     `low` and `last` are the first and the last key, or b"" without records.  `columns` are the statistics, with
     exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences of the
     records, ascending. `faults` say what is wrong inside the object.  `sums` are the sums of the records, as a
-    reference stores them; b"" if the caller did not ask for them.
+    reference stores them; b"" if the caller did not ask for them.  `strays`: how many records are not in the bucket
+    that the caller named.
     """
 
     records: int
@@ -59,6 +61,7 @@ class Content(msgspec.Struct, frozen=True):
     sequences: tuple[int, ...]
     faults: tuple[str, ...]
     sums: bytes = b""
+    strays: int = 0
 
 
 def key_of(footer: ObjectMetadata) -> PoolKey:
@@ -79,11 +82,13 @@ def read_content(
     key_range: KeyRange = EVERYTHING,
     cut: bool = False,
     sums: bool = False,
+    stated: tuple[str, Bucket] | None = None,
 ) -> Content:
     """Reads and checks all records in the key range.  With `cut`, long bounds in the statistics are shortened, as
     the catalog stores them.
 
-    With `sums` it also computes the sums of the records' content and ages.
+    With `sums` it also computes the sums of the records' content and ages.  `stated`: the bucket that all records
+    should have.
 
     Raises Corrupt if bytes or pages are damaged, and Unavailable.
     """
@@ -96,7 +101,7 @@ def read_content(
     columns: tuple[Column, ...] = ()
     seqs: set[int] = set()
     faults: dict[str, None] = {}
-    added = ObjectSums()
+    added, outside = ObjectSums(), 0
     with reading(data.name):
         for batch in data.batches(key_range, key=key, columns=None):
             table = pa.Table.from_batches([batch])
@@ -116,6 +121,7 @@ def read_content(
                 seqs.update(pc.unique(table.column(SEQ)).to_pylist())
             if sums:
                 added.add(table)
+            outside += strays(table, stated)
             records += table.num_rows
     sequences = tuple(sorted(seqs))
     if whole:
@@ -132,7 +138,7 @@ def read_content(
             if footer_value != read:
                 faults[f"the footer says another {what} than the records have"] = None
     packed = added.packed if sums else b""
-    return Content(records, low, last, columns, sequences, tuple(faults), packed)
+    return Content(records, low, last, columns, sequences, tuple(faults), packed, outside)
 
 
 def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:

@@ -4,7 +4,8 @@ One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are i
 spaced keys with their ranks, the numbers of their records from 0: in a sorted file that is an exact quantile
 sketch.  `groups` has the first keys of the row groups, so that a reader of a key range skips the others.  `blocks`
 has the checksums of the bytes before `data_end` (`checksums`).  `stored_as` has the fields whose columns have other
-names in the file (`stored_names`).
+names in the file (`stored_names`).  `siblings` has the ids of the objects that one merge wrote for the same keys,
+itself included, if there are several (`indexes.cluster`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from collections.abc import Iterable
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.ids import ID_LENGTH
 from lake_core.naming import SUB_POOLS
 from lake_core.records.decoding import check_counts, decoding
 
 KEY = b"lake"
-VERSION = 2
+VERSION = 3
+"""The version of an object with `siblings`, without which a rebuild loses the records of a damaged one."""
+NAMED_VERSION = 2
+"""The version of an object with `stored_as`."""
 PLAIN_VERSION = 1
-"""The version of an object whose columns all have the names of their fields; older programs read it."""
+"""The version of an object with neither; older programs read it."""
 SAMPLES = 64
 ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
 """The key range (`partition`) of an object that was written for all keys; it is not stored."""
@@ -57,6 +62,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     data_end: int = 0
     blocks: tuple[int, ...] = ()
     stored_as: dict[str, str] = {}
+    siblings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_counts(
@@ -73,6 +79,8 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(f"the footer of {self.object[:80]!r}: a key of the sample has an impossible rank")
         if len(set(self.stored_as.values())) < len(self.stored_as):
             raise Corrupt(f"the footer of {self.object[:80]!r}: two fields lie under one name")
+        if self.siblings and self.object[:ID_LENGTH] not in self.siblings:
+            raise Corrupt(f"the footer of {self.object[:80]!r}: it is none of its siblings")
 
     def check_version(self, name: str) -> None:
         """Raises Corrupt if a newer program wrote the object."""

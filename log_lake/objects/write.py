@@ -37,6 +37,8 @@ from lake_core.store import Store
 from log_lake.columns.keys import keys_at, sort_order
 from log_lake.combine.combine import combine
 from log_lake.content.content import ObjectSums
+from log_lake.indexes.cluster import BucketSeen
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.indexes.writing import IndexWriter
 from log_lake.objects import metadata
@@ -94,12 +96,14 @@ def write_object(
     inline: int = 0,
     sums: bool = False,
     indexes: tuple[IndexRule, ...] = (),
+    cluster: ClusterRule | None = None,
 ) -> WrittenObject:
     """Sorts records, combines them by the rule, and writes them as an object.  `table` must be `normalized`, with
     at least one record.
 
     An object of at most `inline` bytes is not written to the store: the action has its bytes.  `sums`: the action
-    has the sums of its records.  `indexes`: an object on the store gets these indexes.
+    has the sums of its records.  `indexes`: an object on the store gets these indexes.  `cluster`: an object with
+    records of one bucket states it.
 
     The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput
     if a key field has a type without order, and Unavailable if the store fails.
@@ -118,6 +122,7 @@ def write_object(
         inline=inline,
         sums=sums,
         indexes=indexes,
+        cluster=cluster,
     )
     written = write_tables(writer, lambda: [table])
     assert written is not None
@@ -189,9 +194,12 @@ class ObjectWriter:
     inline: int = 0
     sums: bool = False
     indexes: tuple[IndexRule, ...] = ()
+    cluster: ClusterRule | None = None
     partition: KeyRange = EVERYTHING
     """The key range of the merge that writes this object, even if it has fewer records; other objects of the same
     merge have other ranges."""
+    siblings: tuple[str, ...] = ()
+    """The ids of the objects that the same merge writes for the same keys, this one included; empty: no others."""
     records: int = field(default=0, init=False)
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -209,6 +217,7 @@ class ObjectWriter:
     _seqs: tuple[int, int] | None = field(default=None, init=False)
     _sums: ObjectSums = field(default_factory=ObjectSums, init=False)
     _indexing: IndexWriter | None = field(default=None, init=False)
+    _bucket: BucketSeen | None = field(default=None, init=False)
     _low: bytes = field(default=b"", init=False)
     _last: bytes = field(default=b"", init=False)
 
@@ -311,6 +320,7 @@ class ObjectWriter:
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
         self._indexing = IndexWriter(self.indexes) if self.indexes and not self.sub_pool else None
+        self._bucket = BucketSeen(self.cluster) if self.cluster is not None and not self.sub_pool else None
         file = self._stack.enter_context(self._new_file())
         self._file = SummedFile(file)
         self._sink = self._stack.enter_context(closing(self._new_sink(self._file, first)))
@@ -349,6 +359,8 @@ class ObjectWriter:
             self._sums.add(table)
         if self._indexing is not None:
             self._indexing.add(users, groups)
+        if self._bucket is not None:
+            self._bucket.add(users)
         self.records += table.num_rows
 
     def _finish(self) -> WrittenObject:
@@ -356,7 +368,7 @@ class ObjectWriter:
         assert self._file is not None
         schema = user_fields(self._schema)
         described = ObjectMetadata(
-            version=metadata.PLAIN_VERSION,
+            version=metadata.VERSION if self.siblings else metadata.PLAIN_VERSION,
             object=self.object_id,
             origin=self.origin,
             key=str(self.key),
@@ -374,6 +386,7 @@ class ObjectWriter:
             ),
             first_seq=self._seqs[0] if self._seqs else None,
             last_seq=self._seqs[1] if self._seqs else None,
+            siblings=self.siblings,
         )
         self._sink.finish(described)
         data = self._held.data if self._held is not None else b""
@@ -386,7 +399,7 @@ class ObjectWriter:
             high=described.high,
             ordinal=self.ordinal,
             sub_pool=self.sub_pool,
-            columns=self._columns,
+            columns=self._bucket.stated(self._columns) if self._bucket is not None else self._columns,
             seqs=self._seqs,
             data=data,
             content=self._sums.packed if self.sums else b"",

@@ -9,7 +9,7 @@ that may hold such a record; in append pools only these are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from lake_core.store import Store
 from log_lake.indexes.hashes import indexed_field, number_of
 from log_lake.indexes.lookup import Answered, IndexAnswer, IndexQuestion, ask, in_threads
 from log_lake.indexes.rule import LOOKED_UP, IndexRule
+from log_lake.reading.clustered import equalities
 from log_lake.reading.plan import ScanPlan, overlap_depth
 from log_lake.reading.revision import Revision
 
@@ -159,7 +160,7 @@ def _truth(condition: Condition, schema: pa.Schema, rules: Sequence[IndexRule]) 
     """What decides for objects of this schema; True if no index can."""
     match condition:
         case And(of):
-            members = [_truth(member, schema, rules) for member in (*of, *_equalities(of))]
+            members = [_truth(member, schema, rules) for member in (*of, *equalities(of))]
             if not all(members):
                 return False
             return _joined([m for m in members if m is not True], all_of=True)
@@ -174,14 +175,6 @@ def _truth(condition: Condition, schema: pa.Schema, rules: Sequence[IndexRule]) 
 
 def _joined(members: list[_Truth], *, all_of: bool) -> _Truth:
     return members[0] if len(members) == 1 else _Both(tuple(members), all_of) if members else all_of
-
-
-def _equalities(members: Sequence[Condition]) -> Iterator[Compare]:
-    """The comparisons `=` that two bounds make together, as DuckDB's filters have them (decision 287)."""
-    lows = {(m.field, m.value) for m in members if isinstance(m, Compare) and m.op == ">=" and not m.readings}
-    for member in members:
-        if isinstance(member, Compare) and member.op == "<=" and (member.field, member.value) in lows:
-            yield Compare(member.field, "=", member.value)
 
 
 def _leaf(leaf: Compare | In, schema: pa.Schema, rules: Sequence[IndexRule]) -> _Truth:

@@ -26,6 +26,7 @@ from lake_core.schemas.hidden import DELETED
 from log_lake.compaction.ranges import places
 from log_lake.fields.names import SAME, FieldNames
 from log_lake.indexes.lookup import IndexAnswer
+from log_lake.reading.clustered import may_lie_there
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
 from log_lake.texts.keytext import check_range
@@ -55,6 +56,7 @@ class SkippedReferences:
 
     by_range: int = 0
     by_statistics: int = 0
+    by_cluster: int = 0
     by_index: int = 0
     answers: Mapping[IndexAnswer, int] | None = None
 
@@ -188,6 +190,14 @@ def plan_scan(
         references = [
             r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
         ]
+    by_statistics = in_range - len(references)
+    if condition is not None:
+        fields = None if rule.keeps_all else key.names
+        references = [
+            r
+            for r in references
+            if may_lie_there(condition, schemas[r.schema], r.columns, among_fields=fields)
+        ]
     keeps = keep and rule.keeps_rows(format_of(r.object) for r in references)
     if keeps and names_of:
         raise InvalidInput(
@@ -211,7 +221,9 @@ def plan_scan(
         keep=tuple(keep) if keeps else (),
         ranges=spans if len(spans) > 1 else (),
         left_out=SkippedReferences(
-            revision.snapshot.totals(revision.sub_pool).references - in_range, in_range - len(references)
+            revision.snapshot.totals(revision.sub_pool).references - in_range,
+            by_statistics,
+            in_range - by_statistics - len(references),
         ),
         names=names_of,
     )

@@ -30,6 +30,7 @@ from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
 from log_lake.fields.names import FieldNames, names_at
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.reading.age_off import NAME as AGE_OFF
 from log_lake.reading.filters import filters_of, has_filters
@@ -181,6 +182,11 @@ class Revision(PoolPart):
     def index_rules(self) -> tuple[IndexRule, ...]:
         """The indexes that every new data object gets, with the stored names of their fields."""
         return self.names.stored_rules(self.settings.index_rules)
+
+    @property
+    def cluster(self) -> ClusterRule | None:
+        """How new data objects divide records by the hash of a field, with its stored name; a sub-pool does not."""
+        return None if self.sub_pool else self.names.stored_cluster(self.settings.cluster)
 
     def may_hide(self, tombstone: Tombstone) -> list[Reference]:
         """Returns the references in which the tombstone may hide records, by range, age and statistics."""

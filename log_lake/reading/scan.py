@@ -31,6 +31,7 @@ from log_lake.combine.combine import combine_stream
 from log_lake.combine.newest import without_markers
 from log_lake.objects.merge import ClosedStream, merge
 from log_lake.objects.spool import Spool
+from log_lake.reading.clustered import may_lie_there
 from log_lake.reading.covers import Covering, Covers
 from log_lake.reading.deleted import Took, apply_tombstones, fields_of, needs_sequences
 from log_lake.reading.merge.clusters import clusters, decided_by_age
@@ -303,8 +304,9 @@ class _Windows:
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
     assert plan.where is not None
-    may = may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
-    return may and alone.object not in plan.absent
+    schema = plan.schemas[alone.schema]
+    may = may_hold(plan.where, schema, alone.columns, records=alone.records)
+    return may and may_lie_there(plan.where, schema, alone.columns) and alone.object not in plan.absent
 
 
 def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Schema:

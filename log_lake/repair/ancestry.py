@@ -32,7 +32,8 @@ from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.store import Store
 from log_lake.columns.json_text import json_lines
 from log_lake.objects.read import DataObject
-from log_lake.repair.rebuild_plan import Candidate, Piece
+from log_lake.repair.rebuild_candidate import Candidate
+from log_lake.repair.rebuild_plan import Piece
 
 Hashes = npt.NDArray[np.int64]
 AncestrySource = tuple[int, int]

@@ -18,6 +18,7 @@ from lake_core.history import Reference
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from log_lake.indexes.cluster import stated_bucket
 from log_lake.objects.facts import Content, read_content, read_facts
 from log_lake.objects.located import Located
 from log_lake.objects.read import DataObject
@@ -91,7 +92,8 @@ def _faults(
         if not data or facts.metadata.key != str(key):  # a key that the records lack cannot be compared
             return
         try:
-            records = read_content(opened, key=key, sums=content and reference.content != b"")
+            stated = stated_bucket(reference.columns)
+            records = read_content(opened, key=key, sums=content and reference.content != b"", stated=stated)
             shown: Content | None = None
             if not shows_whole(reference, facts):
                 shown = read_content(opened, key=key, key_range=reference.key_range)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
+from lake_core.phrases import counted
 from log_lake.objects.facts import Content, ObjectFacts
 from log_lake.objects.statistics import lying_columns
 
@@ -75,5 +76,8 @@ def faults_of_content(
     if content.sums and reference.content and reference.content != content.sums:
         what = f"content: the reference says {reference.content.hex()}, the object has {content.sums.hex()}"
         yield "content_lies", what
+    if content.strays:
+        what = f"cluster: {counted(content.strays, 'record')} of another bucket than the reference says"
+        yield "statistics_lie", what
     for lie in lying_columns(reference.columns, visible.columns):
         yield "statistics_lie", lie

@@ -55,10 +55,11 @@ from log_lake.lake.copies import copy_object
 from log_lake.lake.given_up import give_up
 from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.history_left import has_history
+from log_lake.repair.rebuild_candidate import Candidate
 from log_lake.repair.rebuild_late import contradicted
 from log_lake.repair.rebuild_names import lost_names, names_left
 from log_lake.repair.rebuild_objects import read_candidates, with_key
-from log_lake.repair.rebuild_plan import Candidate, Selection, first_version, unordered
+from log_lake.repair.rebuild_plan import Selection, first_version, unordered
 from log_lake.repair.rebuild_references import references_of, select_by_records
 from log_lake.stores.guard import GuardedStore
 

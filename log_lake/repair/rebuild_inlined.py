@@ -19,7 +19,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.records import AddObject, PutReference
 from lake_core.store import Store
 from log_lake.objects.located import Locates
-from log_lake.repair.rebuild_plan import Candidate
+from log_lake.repair.rebuild_candidate import Candidate
 
 log = logging.getLogger(__name__)
 

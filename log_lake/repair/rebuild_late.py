@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from lake_core.keys import KeyRange
-from log_lake.repair.rebuild_plan import Candidate, Piece
+from log_lake.repair.rebuild_candidate import Candidate
+from log_lake.repair.rebuild_plan import Piece
 
 LATE = 5.0
 """Seconds that writing an object may take, before the store's time of it counts as another than that of its id."""

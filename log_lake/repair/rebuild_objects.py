@@ -19,8 +19,8 @@ from log_lake.objects.facts import key_of, read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_objects import DATA_AT_ONCE, MAX_REFUSALS, batches_of
 from log_lake.repair.check_pool import CheckProgress
+from log_lake.repair.rebuild_candidate import Candidate
 from log_lake.repair.rebuild_inlined import inlined_candidates
-from log_lake.repair.rebuild_plan import Candidate
 
 
 def read_candidates(
@@ -78,6 +78,7 @@ def _read(
                 low=footer.low,
                 high=footer.high,
                 partition=KeyRange(*footer.partition),
+                siblings=footer.siblings,
                 first_seq=footer.first_seq,
                 last_seq=footer.last_seq,
             )

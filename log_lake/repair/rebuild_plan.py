@@ -8,7 +8,8 @@ it.
 If two compactions merged the same object at the same keys, one of them was never committed.  The one that
 counts is, in this order: the one whose outputs were merged later, which proves that it was committed; the one
 with more inputs that cannot be read any more; the one without damage; the newer one, which was run again after
-a crash.  The outputs of the other one are void.
+a crash.  The outputs of the other one are void.  So are the outputs of a piece that was divided by bucket if one
+of them is lost and the inputs are there (`rebuild_candidate`).
 
 No object says when it was committed.  Records of compactions carry their sequence (`_seq`).  So the sequence of
 a load is placed between those sequences, by the time in the ids of the merged objects.  Loads of one second
@@ -26,67 +27,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-import msgspec
-
 from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
-from lake_core.records import Column
 from lake_core.records.transactions import MAX_TRANSACTIONS, sequence
-from log_lake.objects.located import Located
+from log_lake.repair.rebuild_candidate import Candidate, dismissed
 
 VERSIONS_APART = 1_000_000
 """The rebuilt history begins after a multiple of this many versions, above every version that the objects tell.  A
 program that still has the old journal open writes at a lower version, which counts as purged."""
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    """A data object, with what can be read of it.
-
-    `created` is the second in its id, or that of `appeared` if this is earlier.  `appeared` is when the store got
-    the object, by the store's clock (0: unknown).  `order` is a finer time that orders objects of one second (0:
-    unknown).
-    `sequences` are those that its records carry, if they do.  `fault` says why its records cannot be used, ""
-    if they can.  If the footer cannot be read either, `transaction_id` is "".  `is_refused`: the fault is that
-    the store did not give the object, which may be sound.  `data`: the bytes of an inlined object, from the old
-    journal.
-    """
-
-    object: str
-    size: int
-    created: float
-    order: int = 0
-    appeared: float = 0.0
-    fault: str = ""
-    transaction_id: str = ""
-    inputs: tuple[str, ...] = ()
-    key: str = ""
-    sub_pool: str = ""
-    schema: str = ""
-    records: int = 0
-    low: bytes = b""
-    high: bytes = b""
-    partition: KeyRange = KeyRange()
-    first_seq: int | None = None
-    last_seq: int | None = None
-    sequences: tuple[int, ...] = ()
-    columns: tuple[Column, ...] = ()
-    data: bytes = b""
-    is_refused: bool = False
-
-    @property
-    def located(self) -> Located:
-        """What is needed to open the object: its name and, if it is inlined, its bytes."""
-        return Located(self.object, data=self.data)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the footer can be read."""
-        return bool(self.transaction_id)
-
-    @property
-    def key_range(self) -> KeyRange:
-        """The range of the keys that the object holds."""
-        return KeyRange(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -116,7 +64,9 @@ class PastCompaction:
 
         Outputs whose partitions overlap were written without partitions; then each covers the keys that it holds.
         """
-        by_low = sorted(self.outputs, key=lambda o: o.partition.low)
+        by_low = sorted(
+            {o.siblings or o.object: o for o in self.outputs}.values(), key=lambda o: o.partition.low
+        )
         apart = all(not one.partition.overlaps(two.partition) for one, two in pairwise(by_low))
         return {o.object: o.partition if apart else o.key_range for o in self.outputs}
 
@@ -161,9 +111,10 @@ class _Choice:
         self, candidates: Sequence[Candidate], merged: Mapping[str, Collection[str]], void: Collection[str]
     ) -> None:
         self._by_id = {c.object: c for c in candidates}
+        self._dismissed = dismissed(candidates)
         outputs: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
-            if candidate.inputs:
+            if candidate.inputs and candidate.object not in self._dismissed:
                 outputs[candidate.transaction_id].append(candidate)
         self._origins = [
             PastCompaction(id, frozenset(c for o in created for c in o.inputs), tuple(created))
@@ -207,6 +158,7 @@ class _Choice:
 
     def selection(self) -> Selection:
         void = {o.object for origin in self._origins if origin not in self._accepted for o in origin.outputs}
+        void |= {id for id in self._dismissed if not self._by_id[id].fault}
         pieces: list[Piece] = []
         superseded: list[str] = []
         lost: list[Candidate] = []
@@ -257,13 +209,17 @@ class _Choice:
     def _is_healed(self, candidate: Candidate) -> bool:
         """Returns whether others hold the records of a damaged object: objects made of it, or those that it was
         made of."""
+        if candidate.object in self._dismissed:
+            return True
         if not candidate.is_known:  # nothing tells its keys
             results = [o for origin in self._claims[candidate.object] for o in origin.outputs]
             return bool(results) and all(not o.fault or (o.is_known and self._is_healed(o)) for o in results)
         origin = self._made_by.get(candidate.object)
         extent = candidate.key_range if origin is None else origin.extents[candidate.object]
         left = without([extent], self._covers_of(candidate.object))
-        return not left or (origin is not None and all(self._is_there(id, left) for id in origin.inputs))
+        if not left or origin is None or candidate.siblings:  # siblings replaced the inputs
+            return not left
+        return all(self._is_there(id, left) for id in origin.inputs)
 
     def _is_there(self, id: str, ranges: list[KeyRange]) -> bool:
         candidate = self._by_id.get(id)

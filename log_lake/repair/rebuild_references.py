@@ -17,8 +17,8 @@ from lake_core.store import Store
 from log_lake.objects.facts import read_content
 from log_lake.objects.read import DataObject
 from log_lake.repair.ancestry import merged_into
+from log_lake.repair.rebuild_candidate import Candidate
 from log_lake.repair.rebuild_plan import (
-    Candidate,
     Piece,
     Selection,
     made_of,

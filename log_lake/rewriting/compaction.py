@@ -25,6 +25,8 @@ from lake_core.phrases import counted
 from log_lake.combine.newest import emptied, without_markers
 from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.compaction.ranges import cuts, ranges_of
+from log_lake.indexes.cluster import NO_BUCKET, bucket_by
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.lake.branch import Branch
 from log_lake.measuring import measured
 from log_lake.presence.absence import planning_again
@@ -73,14 +75,16 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
     if rule.kind == "aggregate":
         _check_neighbours(revision.references_in(span_of(ordered)), work)
     # the first and the last part are open, since clips bound the records anyway
-    parts = ranges_of(cuts(revision.points, span_of(ordered), size=work.size))
+    of = work.cluster.of if work.cluster is not None and divides(ordered, work.cluster) else 1
+    outputs = max(1, round(outputs / of))
+    parts = ranges_of(cuts(revision.points, span_of(ordered), size=work.size, of=of))
     if outputs > 1:
         with planning_again(branch.history):
             samples = [
                 sample_of(r, branch.store, pool_id=work.config.id, weight=float(r.size)) for r in ordered
             ]
         parts = _pieces(samples, parts, outputs=outputs)
-    work = replace(work, pieces=tuple(parts))
+    work = replace(work, pieces=tuple(parts), divides=of > 1)
     if rule.kind != "upsert":
         return work
     # what the markers of unmerged records hide may be on the parent
@@ -88,6 +92,14 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
         return replace(work, keeps=partial(emptied, key=work.key.names))
     # what the markers hid may be put back by a revert while the job runs
     return replace(work, keeps=without_markers, oldest_only=True)
+
+
+def divides(inputs: Sequence[Reference], rule: ClusterRule) -> bool:
+    """Whether a job on these references divides records by the rule: if they are large enough, and of several
+    buckets."""
+    buckets = {bucket_by(rule, reference.columns) for reference in inputs}
+    is_one = len(buckets) == 1 and NO_BUCKET not in buckets
+    return not is_one and rule.divides(sum(reference.size for reference in inputs))
 
 
 def _pieces(samples: Sequence[WeightedSample], parts: Sequence[KeyRange], *, outputs: int) -> list[KeyRange]:

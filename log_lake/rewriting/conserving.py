@@ -56,18 +56,18 @@ def check_piece(
     work: Rewriting,
     key_range: KeyRange,
     store: Store,
-    written: WrittenObject | None,
+    written: Sequence[WrittenObject],
     *,
     part_records: int = PART_RECORDS,
 ) -> None:
-    """Compares the new object of a piece (None: no record is left) with the inputs in the piece's key range.
+    """Compares the new objects of a piece (none: no record is left) with the inputs in the piece's key range.
 
     Raises NotConserved if its records are not those that the inputs give.  Raises ObjectMissing, Corrupt,
     Unavailable if an object cannot be read.
     """
     check = _Check(work, key_range, store, part_records)
-    id = "" if written is None else written.action.object
-    output = _Output() if written is None else check.output(written)
+    id = written[0].action.object if written else ""
+    output = check.output(written)
     if output.disorder:
         raise refusal(work, "records by key and age", output.disorder, id=id)
     expected = check.aggregated() if work.rule.kind == "aggregate" else check.kept()
@@ -81,7 +81,7 @@ def check_piece(
 
 @dataclass
 class _Output:
-    """The content of a new object; `disorder`: the first fault of its order, in words."""
+    """The content of new objects; `disorder`: the first fault of the order in one, in words."""
 
     content: ContentSum = field(default_factory=ContentSum)
     disorder: str = ""
@@ -115,9 +115,15 @@ class _Check:
 
     # --- the new object
 
-    def output(self, written: WrittenObject) -> _Output:
-        """Returns what the new object holds, read from the store."""
-        output, order = _Output(), InOrder(self.work.key, strictly=not self.work.rule.keeps_all)
+    def output(self, written: Sequence[WrittenObject]) -> _Output:
+        """Returns what the new objects hold, read from the store."""
+        output = _Output()
+        for one in written:
+            self._add(one, output)
+        return output
+
+    def _add(self, written: WrittenObject, output: _Output) -> None:
+        order = InOrder(self.work.key, strictly=not self.work.rule.keeps_all)
         with DataObject.at(self.store, written.action, pool_id=self.work.config.id) as data:
             names = [name for name in data.schema.names if name not in ROW.names]
             for batch in data.batches(EVERYTHING, key=self.work.key, columns=names):
@@ -128,8 +134,7 @@ class _Check:
                     self._add_totals(table, output.totals)
                 else:
                     output.content += content_of(table, as_text=self._as_text)
-        output.disorder = order.fault
-        return output
+        output.disorder = output.disorder or order.fault
 
     # --- the inputs
 

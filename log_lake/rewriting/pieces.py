@@ -24,17 +24,17 @@ from log_lake.rewriting.rewriting import Rewriting
 class RewrittenPiece:
     """A piece of a rewriting that a worker has carried out.
 
-    `written`: its new object, None if no record is left.  `taken`: the content sums of the records that the
-    worker read from the inputs and left out of the new object.
+    `objects`: its new object, or one for each bucket; none if no record is left.  `taken`: the content sums of the
+    records that the worker read from the inputs and left out of the new objects.
     """
 
-    written: WrittenObject | None = None
+    objects: tuple[WrittenObject, ...] = ()
     taken: ObjectSums = field(default_factory=ObjectSums)
 
 
 def objects_of(pieces: Iterable[RewrittenPiece]) -> list[WrittenObject]:
     """Returns the new objects of the pieces; a piece without one adds nothing."""
-    return [piece.written for piece in pieces if piece.written is not None]
+    return [written for piece in pieces for written in piece.objects]
 
 
 def statement(work: Rewriting, pieces: Sequence[RewrittenPiece]) -> Conserve | None:

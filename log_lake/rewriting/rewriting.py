@@ -15,6 +15,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
 from log_lake.combine.newest import emptied
+from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.objects.metadata import Origin
 from log_lake.reading.covers import Covering
@@ -40,6 +41,7 @@ class Rewriting(PoolPart):
     cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
     stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `verifies`: the
     content of each piece is compared with that of the inputs.  `sums`: the new objects get content sums.
+    `divides`: each piece becomes one object for each bucket of the rule `cluster`.
     `oldest_only`: delete markers are left out, so no older reference may hold records that they hide.
     """
 
@@ -63,6 +65,8 @@ class Rewriting(PoolPart):
     verifies: bool = False
     sums: bool = False
     indexes: tuple[IndexRule, ...] = ()
+    cluster: ClusterRule | None = None
+    divides: bool = False
     message: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 

@@ -40,6 +40,7 @@ from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.rewriting.conserving import check_piece
 from log_lake.rewriting.counting import check_counts
+from log_lake.rewriting.divided import write_divided
 from log_lake.rewriting.ordering import InOrder
 from log_lake.rewriting.pieces import RewrittenPiece, objects_of
 from log_lake.rewriting.refusal import refusal
@@ -98,6 +99,7 @@ def begin_rewriting(
         verifies=revision.settings["verify.rewrites"] == CONTENT,
         sums=branch.has_sums,
         indexes=revision.index_rules,
+        cluster=revision.cluster,
         message=message,
     )
 
@@ -110,27 +112,40 @@ def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
 
 
 def write_piece(work: Rewriting, worker: Worker, piece: int) -> RewrittenPiece:
-    """Writes one piece as one object, unless no record is left.
+    """Writes one piece as one object, or as one for each bucket, unless no record is left.
 
     Raises NotConserved if the object does not have the records that the inputs have.  Raises ObjectMissing,
     Corrupt, Unavailable.
     """
     key_range, settings = work.pieces[piece], Settings(work.config.settings)
-    writer = ObjectWriter(
-        worker.store,
-        key=work.key,
-        object_id=naming.object_id_of(not_below(worker.new_id(), work.first), work.format),
-        origin=work.origin,
-        ordinal=piece,
-        sub_pool=work.sub_pool,
-        limits=work.limits.objects.of_layout(scan=settings["layout"] == SCAN),
-        sums=work.sums,
-        indexes=work.indexes,
-        partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
-    )
+    most = work.cluster.of if work.divides and work.cluster is not None else 1
+
+    def new_writer(bucket: int = 0) -> ObjectWriter:
+        return ObjectWriter(
+            worker.store,
+            key=work.key,
+            object_id=naming.object_id_of(not_below(worker.new_id(), work.first), work.format),
+            origin=work.origin,
+            ordinal=piece * most + bucket,
+            sub_pool=work.sub_pool,
+            limits=work.limits.objects.of_layout(scan=settings["layout"] == SCAN),
+            sums=work.sums,
+            indexes=work.indexes,
+            cluster=work.cluster,
+            partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
+        )
+
     seen = _Seen(work)
-    written = write_tables(writer, lambda: seen.through(_records(work, key_range, worker.store, seen.took)))
-    id = "" if written is None else written.action.object
+
+    def records() -> Iterator[pa.Table]:
+        return seen.through(_records(work, key_range, worker.store, seen.took))
+
+    if work.divides and work.cluster is not None:
+        written = tuple(write_divided(records(), work.cluster, new_writer))
+    else:
+        alone = write_tables(new_writer(), records)
+        written = () if alone is None else (alone,)
+    id = written[0].action.object if written else ""
     if seen.order.fault:
         raise refusal(work, "records by key and age", seen.order.fault, id=id)
     if work.verifies:

@@ -12,11 +12,12 @@ are made from this list.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean
+from log_lake.indexes.cluster_rule import ClusterRule, depths_of
 from log_lake.indexes.rule import INDEX_PREFIX, IndexRule, parse_rule, rules_of
 from log_lake.settings.setting_types import TEXT, SettingType
 
@@ -134,6 +135,18 @@ class Settings:
     def index_rules(self) -> tuple[IndexRule, ...]:
         """The indexes that every new data object gets."""
         return rules_of(self._texts)
+
+    @property
+    def allowed_depth(self) -> int:
+        """How many objects may overlap at a key: `compact.depth` of each bucket, and of none."""
+        depth: int = self["compact.depth"]
+        return depth * depths_of(self["cluster.by"])
+
+    @property
+    def cluster(self) -> ClusterRule | None:
+        """How new data objects divide records by the hash of a field; None: they do not."""
+        rule: ClusterRule | None = self["cluster.by"]
+        return rule if rule is None else replace(rule, least=self["cluster.least"])
 
 
 def check_settings(

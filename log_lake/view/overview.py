@@ -175,7 +175,7 @@ def lag_of(figures: PoolFigures, settings: Settings, *, tail: int, now: float) -
     """
     lag: dict[str, str] = {}
     try:
-        depth, entries = settings["compact.depth"], settings["checkpoint.entries"]
+        depth, entries = settings.allowed_depth, settings["checkpoint.entries"]
         apply = settings["tombstones.apply"]
     except InvalidInput:
         return lag

@@ -48,13 +48,18 @@ def imported(
     ranges: int | None = None,
     alone: bool = False,
     memory: str = "1000",
+    **sets: str,
 ) -> Pool:
     pool = Lake.create_on(MemoryStore()).create_pool(
         "p",
         key=case.key,
         kind=case.kind,
         aggregates=AGGREGATES if case.kind == "aggregate" else None,
-        settings={"format": case.format, "load.memory": memory},
+        settings={
+            "format": case.format,
+            "load.memory": memory,
+            **{name.replace("_", "."): text for name, text in sets.items()},
+        },
     )
     branch = pool.branch()
     pending = branch.begin_load(bulk=True)

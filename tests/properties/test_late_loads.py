@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from lake_core.keys import KeyRange
 from log_lake.repair import rebuild_late
+from log_lake.repair.rebuild_candidate import Candidate
 from log_lake.repair.rebuild_late import LATE, contradicted
-from log_lake.repair.rebuild_plan import Candidate, Piece
+from log_lake.repair.rebuild_plan import Piece
 
 KEYS = st.integers(0, 9)
 

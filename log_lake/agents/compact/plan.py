@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 
 from lake_core.history import Reference
@@ -18,6 +18,8 @@ from log_lake.compaction.planner import Planner
 from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.ranges import apart, places
 from log_lake.compaction.strategies import find_strategy
+from log_lake.indexes.cluster import NO_BUCKET, bucket_by, by_bucket
+from log_lake.indexes.cluster_rule import ClusterRule, depths_of
 
 FULL = "full"
 """The name of the strategy that merges all references that overlap."""
@@ -25,6 +27,9 @@ FULL = "full"
 PIECE = 64
 """The most jobs of a pool in one piece of work.  The task that does a piece takes minutes, and other pools wait no
 longer than that."""
+
+DIVIDE = "objects that are not divided by the cluster"
+"""The reason, for people, of a job that divides an object by the rule of clusters."""
 
 WRITE_OUT = "small loads that lie in the journal"
 """The reason, for people, of a job that writes inlined references as objects."""
@@ -39,21 +44,26 @@ def plan_branch(
     kind: str,
     now: float,
     points: Sequence[bytes] = (),
+    cluster: ClusterRule | None = None,
+    schemas: Collection[str] = (),
 ) -> CompactionPlan:
     """Like `plan_compaction`, for the references of a branch: no job mixes merged and unmerged records.
 
-    It plans each side of the branch by itself (`history.branch_state`), and each range between the split
-    points.  Ranges that a straddling reference connects are planned together, because a job takes such a
-    reference whole.
+    It plans each side of the branch by itself (`history.branch_state`), each bucket of the rule `cluster`, and the
+    references of no bucket; and each range between the split points.  Ranges that a straddling reference connects
+    are planned together, because a job takes such a reference whole.  `schemas` is as in `to_divide`.
     """
     sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
-    parts = [part for side in sides for part in apart(side, points)]
+    groups = [group for side in sides for group in by_bucket(side, cluster)]
+    parts = [part for group in groups for part in apart(group, points)]
     many = are_many(references, policy)
     plans = [plan_compaction(part, policy, key=key, kind=kind, now=now, writes_out=many) for part in parts]
-    if not points and len(plans) < 2:
+    if not points and len(plans) < 2 and cluster is None:
         return plans[0] if plans else plan_compaction((), policy, key=key, kind=kind, now=now)
     all_jobs = (piece for plan in plans for job in plan.jobs for piece in job.apart(points))
     jobs = tuple(sorted(all_jobs, key=lambda job: job.inputs[0].order))
+    if cluster is not None and policy.strategy == FULL:
+        jobs += tuple(to_divide(references, jobs, cluster, policy, schemas=schemas))
     taken = {(r.object, r.low) for job in jobs for r in job.inputs}
     left = [r.key_range for r in references if (r.object, r.low) not in taken]
     return CompactionPlan(
@@ -63,8 +73,29 @@ def plan_branch(
         standing=standing_of(references),
         depth_after=depth_of([*left, *(job.key_range for job in jobs)]),
         strategy=policy.strategy,
-        allowed=policy.depth,
+        allowed=policy.depth * depths_of(cluster),
     )
+
+
+def to_divide(
+    references: Sequence[Reference],
+    jobs: Sequence[CompactionJob],
+    rule: ClusterRule,
+    policy: CompactionPolicy,
+    *,
+    schemas: Collection[str],
+) -> list[CompactionJob]:
+    """Returns jobs that divide single objects of no bucket, which no other job takes, such as those older than the
+    rule.  `schemas`: those in which the field has a hash, so that each new object has a bucket."""
+    taken = {(r.object, r.low) for job in jobs for r in job.inputs}
+    return [
+        CompactionJob((r,), max(1, round(r.size / policy.target_size)), DIVIDE)
+        for r in references
+        if (r.object, r.low) not in taken
+        and bucket_by(rule, r.columns) == NO_BUCKET
+        and rule.divides(r.size)
+        and r.schema in schemas
+    ]
 
 
 def plan_compaction(

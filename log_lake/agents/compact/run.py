@@ -43,6 +43,7 @@ from log_lake.compaction.jobs import (
 )
 from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.strategies import check_name
+from log_lake.indexes.hashes import indexed_field
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
@@ -72,9 +73,19 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
         kind=view.config.kind,
         now=now,
         points=view.points,
+        cluster=view.cluster,
+        schemas=_divided(view),
     )
     more = [job for name in _sub_pools(view, policy) for job in _inlined_of(view, name, policy, now=now)]
     return replace(plan, jobs=(*plan.jobs, *more)) if more else plan
+
+
+def _divided(view: View) -> list[str]:
+    """Returns the schemas of the view in which the field of the pool's clusters has a hash."""
+    if (rule := view.cluster) is None:
+        return []
+    ids = view.snapshot.schemas(view.sub_pool)
+    return [id for id in ids if indexed_field(view.state.schema(id), rule.field) is not None]
 
 
 def _sub_pools(view: View, policy: CompactionPolicy) -> Iterator[str]:

@@ -62,7 +62,7 @@ class ParquetSink:
         data_end, blocks = self._file.begin_tail()
         described = msgspec.structs.replace(
             described,
-            version=metadata.VERSION if self._stored_as else metadata.PLAIN_VERSION,
+            version=max(described.version, metadata.NAMED_VERSION if self._stored_as else 0),
             data_end=data_end,
             blocks=blocks,
             stored_as=self._stored_as,

@@ -256,4 +256,4 @@ def test_parts_of_few_records_give_the_same_answer(kind: str) -> None:
     pool.branch().delete(where="v = 'e'")
     work_ = begin_compaction(pool.branch(), pool.at().references, outputs=1, message="")
     (piece,) = work.write(work_, Here.of(pool.context), pool.store)
-    check_piece(work_, EVERYTHING, pool.store, piece.written, part_records=1)
+    check_piece(work_, EVERYTHING, pool.store, piece.objects, part_records=1)

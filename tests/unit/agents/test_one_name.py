@@ -21,6 +21,7 @@ OF_NO_AGENT = {
     "age_off",
     "agents",
     "bad_records",
+    "cluster",
     "content",
     "csv",
     "description",

@@ -16,7 +16,8 @@ from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
-from log_lake.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
+from log_lake.repair.rebuild_candidate import Candidate
+from log_lake.repair.rebuild_plan import VERSIONS_APART, Piece, select, without
 from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from log_lake.vacuum.execute import vacuum
