@@ -545,6 +545,74 @@ def test_a_number_of_no_alternative_of_a_union_is_damage_of_a_named_block(
     assert str(refused.value) == says
 
 
+NUMBERS: dict[str, Callable[[bytes], bytes]] = {
+    "long": lambda number: number,
+    "int": lambda number: number,
+    "string": lambda number: number,
+    "an enum": lambda number: number,
+    "an array": lambda number: number + b"\x04\0",
+    "a map": lambda number: number + b"\x02m\x04\0",
+    "within an array": lambda number: b"\x02" + number + b"\0",
+    "within a union": lambda number: b"\x02" + number,
+}
+KINDS: dict[str, Any] = {
+    "an enum": {"type": "enum", "name": "e", "symbols": ["a", "b"]},
+    "an array": {"type": "array", "items": "long"},
+    "a map": {"type": "map", "values": "long"},
+    "within an array": {"type": "array", "items": "long"},
+    "within a union": ["null", "long"],
+}
+
+
+@pytest.mark.parametrize("where", NUMBERS)
+@pytest.mark.parametrize(
+    "number", [b"\x80" * 9 + b"\x02", b"\x80" * 10 + b"\0", b"\x80" * 30 + b"\0"], ids=len
+)
+def test_a_number_of_more_than_64_bits_is_damage_of_a_named_block(
+    tmp_path: Path, where: str, number: bytes
+) -> None:
+    file = tmp_path / "a.avro"
+    file.write_bytes(blocks(KINDS.get(where, where), zigzag(1) + NUMBERS[where](number)))
+    with pytest.raises(
+        InvalidInput, match="not a readable Avro file: block 1: a number has more than 64 bits"
+    ):
+        list(read_avro(Reading(str(file))))
+
+
+def test_values_whose_bytes_could_be_long_numbers_are_read(lake: Command) -> None:
+    inner = {
+        "type": "record",
+        "name": "i",
+        "fields": [{"name": "f", "type": {"type": "fixed", "name": "f", "size": 12}}],
+    }
+    member = [
+        {"name": "b", "type": "bytes"},
+        {"name": "s", "type": "string"},
+        {"name": "l", "type": {"type": "array", "items": ["null", "long"]}},
+        {"name": "m", "type": {"type": "map", "values": inner}},
+        {"name": "again", "type": ["null", "i"]},
+        {"name": "d", "type": "double"},
+        {"name": "t", "type": "boolean"},
+        {"name": "e", "type": {"type": "enum", "name": "e", "symbols": ["a", "b"]}},
+        {"name": "last", "type": "long"},
+    ]
+    high, low = 2**63 - 1, -(2**63)
+    value = {
+        **{"k": 1, "v": low, "b": b"\xff" * 20, "s": "я" * 20, "l": [None, low, high], "d": -1.5, "t": True},
+        **{"m": {"я" * 9: {"f": b"\xee" * 12}}, "again": {"f": b"\xdd" * 12}, "e": "b", "last": high},
+    }
+    lake.pool("p")
+    lake("load", "p", lake.file("a.avro", avro(record("long", *member), [value])))
+    (shown,) = lake("scan", "p", "--json").records
+    assert (shown["v"], shown["s"], shown["l"], shown["e"], shown["last"]) == (
+        low,
+        "я" * 20,
+        [None, low, high],
+        "b",
+        high,
+    )
+
+
 def test_a_number_of_no_record_of_the_files_union_is_damage(lake: Command) -> None:
     kinds = [record("string", name="a"), record("long", name="b")]
     data = avro(kinds, [("a", {"k": 1, "v": "x"})])

@@ -4,6 +4,8 @@ fastavro looks an alternative of a union up by its number, in a Python list.  Th
 last alternative, so another type would be read.  So it gets a dict of the alternatives, which has no number -1
 (decision 490).
 
+fastavro also reads a number of more than 64 bits as another number (`avro_numbers`).
+
 Called by `avro`, and by the reader of manifests in `publish`.
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 from lake_core.errors import LakeError
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.formats.avro_container import AvroFile, TooLarge
+from log_lake.loading.formats.avro_numbers import check_numbers, may_have_long_numbers
 from log_lake.loading.formats.promises import block_fault
 
 _VALUE = "value"
@@ -35,9 +38,12 @@ def values_of(container: AvroFile, schema: Any, expansion: Expansion) -> Iterato
     try:
         for count, content in container.blocks(expansion):
             data, begin = io.BytesIO(content), 0
+            in_doubt = may_have_long_numbers(content)
             for _ in range(count):  # bounded by `expansion`
                 value: Any = schemaless_reader(data, checked, None, handle_unicode_errors="surrogateescape")
                 end = data.tell()
+                if in_doubt and may_have_long_numbers(content, begin, end):
+                    check_numbers(content, begin, checked)
                 yield value[_VALUE], end - begin
                 begin = end
             if fault := block_fault(count, len(content) - begin):
