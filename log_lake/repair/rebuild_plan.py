@@ -319,7 +319,7 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
         told = {s for c in candidates if c.transaction_id == one.transaction_id for s in c.sequences}
         if one.sub_pool or not one.inputs or not told or len(told) == len(moments):
             continue
-        until = max(id_seconds(id) for id in one.inputs)
+        until = max(by_id[id].created if id in by_id else id_seconds(id) for id in one.inputs)
         doubtful |= {
             load.candidate.object
             for load in loads

@@ -43,11 +43,12 @@ class World:
 
     kind: str
     chance: random.Random
-    store: MemoryStore = field(default_factory=lambda: MemoryStore("memory://rebuild"))
+    store: MemoryStore = field(init=False)
     now: float = START
     next: int = 0
 
     def __post_init__(self) -> None:
+        self.store = MemoryStore("memory://rebuild", clock=self.clock)
         self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock), author="test")
         aggregates = {"v": "sum"} if self.kind == "aggregate" else {}
         self.pool = self.lake.create_pool("p", key="k", kind=self.kind, aggregates=aggregates)

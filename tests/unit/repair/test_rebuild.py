@@ -373,6 +373,21 @@ def test_a_load_of_a_clock_that_ran_ahead_is_as_old_as_the_store_says(ahead: flo
     assert values(lake) == right
 
 
+def test_a_load_after_a_compaction_is_newer_though_the_merged_loads_had_a_clock_that_ran_ahead() -> None:
+    """No record of the first load is left, so the sequences of the compaction do not tell when it was."""
+    writers = Writers()
+    writers.load("hidden", 2, apart=3_600.0)
+    writers.load("merged", 2, 3, apart=3_600.0)
+    branch = writers.pool.branch()
+    compact(branch, branch.revision().references)
+    writers.load("later", 3)
+    lake = writers.lose()
+    plan = plan_rebuild(lake, "p", Wanted())
+    assert not plan.unordered
+    rebuild(lake, plan)
+    assert values(lake) == {2: "merged", 3: "later"}
+
+
 def test_a_load_of_a_clock_that_was_behind_is_refused_if_another_load_has_its_keys() -> None:
     writers = Writers()
     writers.load("first", 1, 2)
