@@ -25,7 +25,7 @@ CHECKSUM = b"lake.crc32"
 VERSION = 1
 """The version of a checkpoint without sections of `SINCE`."""
 
-SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3, "home": 4, "name": 5}
+SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3, "home": 4, "name": 5, "added": 5}
 """Sections that need a newer version of the checkpoint, and that version. Programs that know only older versions
 refuse such a checkpoint, because they would leave the section out of the next one."""
 

@@ -15,6 +15,7 @@
     tag          ""       the name         value: `Tag`
     point        ""       the split point  none
     name         ""       a field's name   value: its stored name, if that is another one
+    added        ""       a stored name    value: the type of a field that was added
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
@@ -86,7 +87,7 @@ BRANCH, SCHEMA, TOMBSTONE = "branch", "schema", "tombstone"
 CLOSING, REOPENING, INLINED = "closing", "reopening", "inlined"
 FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
 VACUUM, VACUUMING = "vacuum", "vacuuming"
-PENDING, PREPARED, NAME = "pending", "prepared", "name"
+PENDING, PREPARED, NAME, ADDED = "pending", "prepared", "name", "added"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -134,8 +135,7 @@ class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_counts("the row of vacuums", horizon=self.horizon)
-        ids = (self.floor, self.scanned, self.known_from)
-        check_objects((id for id in ids if id), what="the row of vacuums")
+        check_objects(filter(None, (self.floor, self.scanned, self.known_from)), what="the row of vacuums")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class PoolStateFormat:
     def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[SectionPart]:
         """Yields the state as rows, one part for each section, branch and sub-pool."""
         forget_before = int((now - self.token_keep) * 1_000_000)
-        branches = sorted(state.branches.items())
+        branches, encode = sorted(state.branches.items()), msgspec.msgpack.encode
         yield _values(BRANCH, ((name, _branch_row(b)) for name, b in branches))
         if state.closed is not None:
             yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
@@ -168,16 +168,15 @@ class PoolStateFormat:
         for section in (TOMBSTONE, SETTLED):
             for name, branch in branches:
                 tombstones = sorted((branch.tombstones if section == TOMBSTONE else branch.settled).items())
-                values = ((id, msgspec.msgpack.encode(t)) for id, t in tombstones)
-                yield _values(section, values, branch=name)
+                yield _values(section, ((id, encode(t)) for id, t in tombstones), branch=name)
         yield _values(FORK, ((name, _fork_row(b.fork)) for name, b in branches if b.fork is not None))
         yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
         yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
-        encode = msgspec.msgpack.encode
         yield _values(PENDING, ((over, encode(part)) for over, part in sorted(state.pending.items())))
         yield _values(PREPARED, ((pool, encode(version)) for pool, version in sorted(state.prepared.items())))
         yield SectionPart(POINT, "", "", (rows(key=batch) for batch in _batches(state.points)))
         yield _values(NAME, ((name, under.encode()) for name, under in sorted(state.stored.items())))
+        yield _values(ADDED, ((name, kind.encode()) for name, kind in sorted(state.added.items())))
         homes = [id.encode() for id in sorted(state.homes)]
         yield SectionPart(HOME, "", "", [rows(key=homes)] if homes else [])
         yield from _removed_parts(state.removed)
@@ -223,6 +222,7 @@ class PoolStateFormat:
             prepared=HashTrieMap(prepared),
             homes=frozenset(_homes(file)),
             stored=HashTrieMap({name: stored.decode() for name, stored in _all_values(file, NAME)}),
+            added=HashTrieMap({name: kind.decode() for name, kind in _all_values(file, ADDED)}),
             time=_time(file),
         )
         if others := sorted(state.homes - self.homes):

@@ -96,7 +96,8 @@ def check_kept(state: PoolState, draft: Draft) -> None:
     brought = [schema for schema in draft.schemas if schema_id(schema) in added]
     if added <= set(schemas):
         return
-    if changed := changes(unite_schemas(map(state.schema, schemas)), brought):
+    changed = changes(unite_schemas(map(state.schema, schemas)), brought)
+    if changed := [one for one in changed if one.before is not None or one.path not in state.added]:
         raise Conflict(
             f"{changed[0].text}, which schema=freeze or discard refuses: the fields of the branch have changed "
             f"since version {draft.read_version}, on which this load began; start the load again"

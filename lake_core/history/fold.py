@@ -39,7 +39,7 @@ from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
 from lake_core.history.points import pointed
 from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuums
-from lake_core.history.renaming import renamed
+from lake_core.history.renaming import edited
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Tag, ingested_as, remembered
@@ -99,6 +99,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     seq = sequence(version, index)
     time = max(state.time, transaction.time)
     if not transaction.branch:
+        state = edited(state, seq, transaction.actions)
         removed, tags = _vacuumed(state.removed, seq, transaction), tagged(state, version, transaction)
         branches = state.branches
         for parent in parents_of_deleted_tags(state.tags, tags, transaction):
@@ -109,7 +110,6 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
             tags=tags,
             removed=removed,
             split_at=pointed(state.split_at, transaction.actions),
-            stored=renamed(state.stored, seq, transaction.actions),
             pending=pended(state, version, transaction),
             time=time,
         )
@@ -212,9 +212,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         tokens = tokens.insert(transaction.token, remembered(version, transaction))
         if change.time > transaction.time or transaction.token in used:
             used = used.insert(transaction.token, change.time)
-    fork = (
-        change.fork.with_writes(change.writes) if change.fork is not None and change.writes else change.fork
-    )
+    fork = change.fork.with_writes(change.writes) if change.fork and change.writes else change.fork
     after = BranchState(
         version, change.snapshot, change.tombstones, change.replaced, fork, change.settled, change.revealed
     )
@@ -242,6 +240,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         prepared=change.prepared,
         homes=change.homes,
         stored=state.stored,
+        added=state.added,
     )
 
 

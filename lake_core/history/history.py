@@ -37,7 +37,7 @@ from lake_core.history.transactions.preparing import settling
 from lake_core.history.transactions.waiting import DecisionWait
 from lake_core.journal import Journal, LoadedState, Retry, gates
 from lake_core.keys import PoolKey
-from lake_core.records import Entry, Join, RenameField, Settle, Split, Transaction
+from lake_core.records import AddField, Entry, Join, RenameField, Settle, Split, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
 from lake_core.schemas import APPEND, Rule
@@ -259,15 +259,10 @@ class History:
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)
             splits = any(isinstance(action, Split | Join) for action in draft.actions)
-            renames = any(isinstance(action, RenameField) for action in draft.actions)
-            newest = (
-                "inlined objects"
-                if inlines
-                else "split points"
-                if splits
-                else "edits of fields"
-                if renames
-                else "transactions over several pools"
+            edits = any(isinstance(action, RenameField | AddField) for action in draft.actions)
+            named = {"inlined objects": inlines, "split points": splits, "edits of fields": edits}
+            newest = next(
+                (name for name, is_there in named.items() if is_there), "transactions over several pools"
             )
             lacks = "branches, tags, reverts and vacuum" if needed == 2 else newest
             raise InvalidInput(

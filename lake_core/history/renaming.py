@@ -1,4 +1,4 @@
-"""Names of fields: decides how a draft that renames or drops a field fits the newest state, and folds it; pure.
+"""Names of fields: decides how a draft that edits a field fits the newest state, and folds it; pure.
 
 A state maps each name that differs from its stored name to that stored name.  After `a` was renamed to `b`, the
 name `b` is stored as `a`, and the name `a` under a fresh name that no record has.  The fresh name follows from
@@ -11,6 +11,7 @@ A load whose writer did not know the edit is still right, because it wrote store
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from rpds import HashTrieMap
 
@@ -21,16 +22,19 @@ from lake_core.keys import PoolKey
 from lake_core.naming import REJECTED
 from lake_core.phrases import did_you_mean
 from lake_core.records import Action, AddObject
-from lake_core.records.renaming import MAX_RENAMED, RenameField
+from lake_core.records.renaming import MAX_RENAMED, AddField, RenameField
 from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, check_names
 from lake_core.schemas.limits import name_fault
 from lake_core.schemas.schema import schema_id
 
 
-def renamed(stored: HashTrieMap[str, str], seq: int, actions: Iterable[Action]) -> HashTrieMap[str, str]:
-    """Returns the stored name of each changed name, after the actions of a transaction with this sequence."""
+def edited(state: PoolState, seq: int, actions: Iterable[Action]) -> PoolState:
+    """Returns the state with the names and added fields after a transaction with this sequence."""
+    stored, added = state.stored, state.added
     for action in actions:
+        if isinstance(action, AddField):
+            added = added.insert(stored.get(action.name, action.name), action.type_name)
         if isinstance(action, RenameField):
             moved = stored.get(action.name, action.name)
             left = [moved] if action.new is None else [stored.get(action.new, action.new)]
@@ -40,7 +44,7 @@ def renamed(stored: HashTrieMap[str, str], seq: int, actions: Iterable[Action]) 
             for one in left:  # else a name that is not in the map would be stored under it
                 if one not in stored:
                     stored = stored.insert(one, f"{one}~{seq}")
-    return stored
+    return replace(state, stored=stored, added=added)
 
 
 def shown_names(stored: Mapping[str, str] | HashTrieMap[str, str]) -> dict[str, str]:
@@ -52,29 +56,30 @@ def shown_names(stored: Mapping[str, str] | HashTrieMap[str, str]) -> dict[str, 
 def check_renames(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> None:
     """Raises NotFound for a field that no record has, InvalidInput for one that cannot be changed, or a new name
     that is taken or impossible."""
-    renames = [action for action in draft.actions if isinstance(action, RenameField)]
+    renames = [action for action in draft.actions if isinstance(action, RenameField | AddField)]
     if not renames:
         return
-    if len(state.stored) + 3 * len(renames) > MAX_RENAMED:
+    if len(state.stored) + len(state.added) + 3 * len(renames) > MAX_RENAMED:
         raise InvalidInput(f"a pool has at most {MAX_RENAMED:,} names of fields that were changed")
     fixed = {**{DELETED: "marks deletes"}, **dict.fromkeys(key.names, "is a field of the key")}
     fixed |= {name.partition(".")[0]: "has a field of the key" for name in key.names if "." in name}
     fixed |= {name: f"is aggregated ({function})" for name, function in rule.aggregates}
     for action in renames:
         names = sorted(_names(state))
-        if action.name not in names:
+        new = action.name if isinstance(action, AddField) else action.new
+        if action.name not in names and action.name != new:
             raise NotFound(f"field {action.name!r} does not exist; {did_you_mean(action.name, names)}")
-        for name in (action.name, action.new):
+        for name in (action.name, new):
             if name in fixed:
                 raise InvalidInput(f"field {name!r} {fixed[name]}: it keeps its name, and cannot be dropped")
-        if action.new is None:
+        if new is None:
             continue
-        if fault := name_fault(action.new):
+        if fault := name_fault(new):
             raise InvalidInput(fault)
-        check_names([action.new])
-        if action.new in names:
+        check_names([new])
+        if new in names:
             raise InvalidInput(
-                f"field {action.new!r} exists already: drop it first (lake fields POOL drop FIELD), or use another "
+                f"field {new!r} exists already: drop it first (lake fields POOL drop FIELD), or use another "
                 "name"
             )
 
@@ -105,4 +110,4 @@ def _names(state: PoolState) -> Iterator[str]:
 
 
 def _stored_fields(state: PoolState) -> set[str]:
-    return {name for id in state.schemas for name in state.schema(id).names}
+    return {name for id in state.schemas for name in state.schema(id).names} | set(state.added)

@@ -154,7 +154,8 @@ class PoolState:
     no branch refers to one.  `pending` are the parts of transactions over several pools, by their ids; `prepared`
     holds, by id of a pool, the greatest version of its pending entries of transactions that are settled here.
     `homes` are the other pools in whose folders objects of a clone may lie, by id.  `stored` maps each name of
-    a field that differs from its stored name to that stored name (`renaming`).
+    a field that differs from its stored name to that stored name, `added` the stored names of added fields to
+    their types (`renaming`).
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -175,6 +176,7 @@ class PoolState:
     prepared: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     homes: frozenset[str] = frozenset()
     stored: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
+    added: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

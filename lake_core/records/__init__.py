@@ -40,7 +40,7 @@ from lake_core.records.pools import (
     RenamePool,
     RestorePool,
 )
-from lake_core.records.renaming import RenameField
+from lake_core.records.renaming import AddField, RenameField
 from lake_core.records.sums import Conserve
 from lake_core.records.transactions import (
     Action,
@@ -63,6 +63,7 @@ from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, End
 
 __all__ = [
     "Action",
+    "AddField",
     "AddInlined",
     "AddObject",
     "AddTombstone",

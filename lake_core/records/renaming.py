@@ -1,4 +1,4 @@
-"""The action that gives a field of a pool another name, or hides it (format version 3).
+"""The actions that give a field of a pool another name, hide it, or add one (format version 3).
 
 A field has a *stored name*, which objects, tombstones and statistics have, and a name, which readers see.  The
 action changes which name a stored name has, for the whole pool: no branch is rewritten, and none conflicts.
@@ -25,3 +25,10 @@ class RenameField(msgspec.Struct, frozen=True, tag="rename_field", omit_defaults
     def __post_init__(self) -> None:
         if self.name == self.new:
             raise Corrupt(f"rename_field {self.name[:80]!r}: the new name is the old one")
+
+
+class AddField(msgspec.Struct, frozen=True, tag="add_field"):
+    """Gives the pool the field `name`, before a record has it; `type_name` is as in a setting `type.FIELD`."""
+
+    name: str
+    type_name: str

@@ -38,7 +38,7 @@ from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
 from lake_core.records.pending import Prepare, Settle
 from lake_core.records.points import Join, Split
-from lake_core.records.renaming import RenameField
+from lake_core.records.renaming import AddField, RenameField
 from lake_core.records.sums import Conserve, check_sums
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
@@ -235,6 +235,7 @@ Action = (
     | Settle
     | Conserve
     | RenameField
+    | AddField
 )
 
 OF_NO_BRANCH = (
@@ -250,6 +251,7 @@ OF_NO_BRANCH = (
     Prepare,
     Settle,
     RenameField,
+    AddField,
 )
 """Actions of transactions that belong to no branch; a `settle` is also in the merge that it commits."""
 
@@ -283,6 +285,7 @@ VERSION_3 = (
     Settle,
     Conserve,
     RenameField,
+    AddField,
 )
 """Actions that a lake of format version 2 cannot hold."""
 

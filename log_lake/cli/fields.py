@@ -1,4 +1,4 @@
-"""lake fields: lists the fields of a pool, renames one, or drops one."""
+"""lake fields: lists the fields of a pool; renames, drops or adds one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lake_core.errors import InvalidInput
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_rows, say
 
-_FORMS = {"rename": "rename OLD NEW", "drop": "drop FIELD"}
+_FORMS = {"rename": "rename OLD NEW", "drop": "drop FIELD", "add": "add FIELD TYPE"}
 """What each edit takes."""
 
 
@@ -27,12 +27,13 @@ def fields(args: Namespace) -> None:
         raise InvalidInput("fields: --at belongs to the list; an edit changes the newest names")
     if action == "rename":
         done = pool.rename_field(old=names[0], new=names[1])
-    else:
+    elif action == "drop":
         done = pool.drop_field(names[0])
+    else:
+        done = pool.add_field(names[0], names[1])
     if args.json:
         print_json(vars(done))
     else:
-        what = (
-            f"field {done.field} is dropped" if done.new is None else f"field {done.field} is now {done.new}"
-        )
+        became = "added" if action == "add" else "dropped" if done.new is None else f"now {done.new}"
+        what = f"field {done.field} is {became}"
         say(f"{args.pool}: {what}; version {done.version}, transaction {done.transaction_id}")

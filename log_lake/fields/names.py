@@ -16,13 +16,15 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.history import PoolState
 from lake_core.history.renaming import shown_names
 from lake_core.history.tombstone import Tombstone
 from lake_core.naming import REJECTED
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import And, Called, Compare, Condition, In, IsNull, Not, Or, Unless
+from lake_core.schemas.schema import unite_schemas
+from lake_core.values.types import declared_field
 from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.where import show
@@ -42,12 +44,6 @@ class FieldNames:
     @cached_property
     def _shown(self) -> dict[str, str]:
         return shown_names(self.stored)
-
-    @cached_property
-    def digest(self) -> str:
-        """A text that differs between different names; "" if no name was ever edited."""
-        text = msgspec.json.encode(sorted(self.stored.items()))
-        return hashlib.sha256(text).hexdigest()[:20] if self else ""
 
     def of_stored(self, stored: str) -> str | None:
         """Returns the name that readers see for a stored name; None if it is hidden."""
@@ -152,6 +148,33 @@ def names_at(state: PoolState, sub_pool: str = "") -> FieldNames:
     if not len(state.stored) or sub_pool == REJECTED:
         return SAME
     return _names(tuple(sorted(state.stored.items())))
+
+
+def with_added(schema: pa.Schema, state: PoolState, sub_pool: str = "") -> pa.Schema:
+    """Returns a united schema of stored names, with the fields that were added and not dropped since.
+
+    Raises Corrupt for a stored type that no program wrote.
+    """
+    if not len(state.added) or sub_pool:
+        return schema
+    names = names_at(state)
+    kept = [(name, kind) for name, kind in sorted(state.added.items()) if names.of_stored(name) is not None]
+    return unite_schemas([schema, _declared(tuple(kept))])
+
+
+@functools.lru_cache(maxsize=64)
+def _declared(added: tuple[tuple[str, str], ...]) -> pa.Schema:
+    try:
+        return pa.schema([declared_field(name, kind) for name, kind in added])
+    except InvalidInput as error:
+        raise Corrupt(f"an added field is damaged: {error}") from error
+
+
+def digest_of(state: PoolState) -> str:
+    """Returns a text that differs between states with other names of fields, or other added fields; "" for a state
+    of a pool whose fields were never edited."""
+    edits = [sorted(state.stored.items()), sorted(state.added.items())]
+    return hashlib.sha256(msgspec.json.encode(edits)).hexdigest()[:20] if any(edits) else ""
 
 
 @functools.lru_cache(maxsize=64)

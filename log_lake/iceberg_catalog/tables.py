@@ -16,6 +16,7 @@ import msgspec
 from lake_core.errors import Denied, InvalidInput, NotFound
 from lake_core.naming import MAIN, is_own
 from log_lake.agents.compact.publication import publish
+from log_lake.fields.names import digest_of
 from log_lake.iceberg_catalog.ages import PublicationAges
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
@@ -114,7 +115,7 @@ def loaded(table: PoolTable, ages: PublicationAges) -> Loaded:
     id, version = table.pool.config.id, view.held.tip
     if policy and ages.are_shown(id, table.ref, version=version, policy=policy, now=now):
         before = published_at(place_of(table.pool, branch=table.ref, to=table.to))
-        is_newest = before is not None and (before.version, before.fields) == (version, view.names.digest)
+        is_newest = before is not None and (before.version, before.fields) == (version, digest_of(view.state))
         if before is not None and is_newest and before.tag in table.pool.tags:
             return _loaded(table, before, {})
     try:

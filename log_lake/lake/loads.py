@@ -33,7 +33,7 @@ from lake_core.schemas.hidden import user_fields
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema, unite_schemas
 from lake_core.store import Store
-from log_lake.fields.names import names_at
+from log_lake.fields.names import names_at, with_added
 from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.field_changes import field_changes
 from log_lake.lake.line import Line
@@ -138,11 +138,12 @@ def room_to_inline(state: PoolState, branch: Line) -> int:
 
 
 def fields_at(state: PoolState, branch: str) -> pa.Schema:
-    """Returns the fields of the branch's records, as readers see them; no fields if the branch does not exist,
-    which the commit will report."""
+    """Returns the fields of the branch's records, and added ones, as readers see them; no fields of records if the
+    branch does not exist, which the commit will report."""
     there = state.branches.get(branch)
     ids = there.snapshot.schemas() if there is not None else []
-    return names_at(state).shown(_united(tuple(state.schemas[id] for id in ids if id in state.schemas)))
+    united = _united(tuple(state.schemas[id] for id in ids if id in state.schemas))
+    return names_at(state).shown(with_added(united, state))
 
 
 @functools.lru_cache(maxsize=16)

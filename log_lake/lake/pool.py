@@ -259,6 +259,14 @@ class Pool(Journaled):
         """
         return field_edits.edit(self, self.at_branch(), old, new)
 
+    def add_field(self, name: str, type_name: str) -> FieldResult:
+        """Adds a field, which is null in all records until a load brings it, by one small transaction.
+
+        `type_name` is a type as in the setting `type.FIELD`, such as `bigint`.  Raises InvalidInput (an unknown
+        type, a name that is taken, or that a setting or a derived pool names), OutcomeUnknown, Unavailable.
+        """
+        return field_edits.add(self, self.at_branch(), name, type_name)
+
     def drop_field(self, name: str) -> FieldResult:
         """Hides a field from the readers of all later versions; nothing is deleted.  Raises what `rename_field`
         raises."""

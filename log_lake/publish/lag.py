@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lake_core.naming import MAIN
+from log_lake.fields.names import digest_of
 from log_lake.lake.pool import Pool
 from log_lake.publish.place import BESIDE, place_of
 from log_lake.publish.published import Published, published_at
@@ -20,8 +21,8 @@ class Lag:
     """A published table, and its lag behind the branch.
 
     `transactions`: how many transactions of the branch the table does not show, counted up to `MAX_COUNTED`.
-    `seconds`: the time from the published transaction to the newest.  `edited`: whether fields were renamed or
-    dropped since; such an edit is a transaction of no branch.
+    `seconds`: the time from the published transaction to the newest.  `edited`: whether fields were renamed,
+    dropped or added since; such an edit is a transaction of no branch.
     """
 
     published: Published
@@ -48,7 +49,7 @@ def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | No
 def lag_of(pool: Pool, published: Published, *, branch: str) -> Lag:
     """Returns the lag of the branch's published table."""
     view = pool.at(branch)
-    newest, edited = view.held.tip, view.names.digest != published.fields
+    newest, edited = view.held.tip, digest_of(view.state) != published.fields
     if newest <= published.version:
         return Lag(published, newest, 0, 0.0, edited)
     transactions, time = 0, published.time

@@ -50,7 +50,7 @@ FILTERS = "lake.filters"
 """A property of a table of a pool with filters: the filters, as a text (`reading.filters.shown_filters`)."""
 
 FIELDS = "lake.fields"
-"""A property of a table of a pool whose fields were edited: a digest of their names (`FieldNames.digest`)."""
+"""A property of a table of a pool whose fields were edited: a digest of their names (`fields.names.digest_of`)."""
 
 READ_ONLY = {"gc.enabled": "false"}
 """The property that forbids programs of Iceberg to delete files of the table, because the objects are the

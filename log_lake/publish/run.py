@@ -34,6 +34,7 @@ from lake_core.naming import MAIN
 from lake_core.records.decoding import decoding
 from lake_core.schemas.hidden import ORDER
 from log_lake.extras import need
+from log_lake.fields.names import digest_of
 from log_lake.lake.branches import planned
 from log_lake.lake.origins import check_begun_with
 from log_lake.lake.pool import Pool
@@ -224,7 +225,7 @@ class _Publisher:
             before is not None
             and (before.version, before.without, before.types) == (view.held.tip, self.without, self.types)
             and before.filters == shown_filters(view.settings)
-            and before.fields == view.names.digest
+            and before.fields == digest_of(view.state)
             and before.tag in (view.state.tags if view.branch == self.branch else self.pool.tags)
         )
 
@@ -301,7 +302,7 @@ class _Publisher:
                 WITHOUT: json.dumps(list(self.without)),
                 **({TYPES: self.types} if self.types != STRICT else {}),
                 **({FILTERS: filters} if (filters := shown_filters(view.settings)) else {}),
-                **({FIELDS: view.names.digest} if view.names else {}),
+                **({FIELDS: digest} if (digest := digest_of(view.state)) else {}),
             },
             now=self.pool.context.now(),
             shown=time,

@@ -29,7 +29,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
-from log_lake.fields.names import FieldNames, names_at
+from log_lake.fields.names import FieldNames, names_at, with_added
 from log_lake.indexes.cluster_rule import ClusterRule
 from log_lake.indexes.rule import IndexRule
 from log_lake.reading.age_off import NAME as AGE_OFF
@@ -149,8 +149,10 @@ class Revision(PoolPart):
 
     @cached_property
     def stored_schema(self) -> pa.Schema:
-        """The united schema of all records in their objects, with stored names, also those of hidden fields."""
-        return unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
+        """The united schema of all records in their objects, and of added fields, with stored names, also those of
+        hidden fields."""
+        united = unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
+        return with_added(united, self.state, self.sub_pool)
 
     @property
     def schema_ever(self) -> pa.Schema:

@@ -91,7 +91,7 @@ class RebuildPlan:
     - `unordered`: loads that have keys in common with merged records or other loads, if nothing shows which of
       the two is older.
     - `inlined`: by id, the bytes of objects that are in the old journal.
-    - `stored`: the stored names of fields, as far as the old journal tells.
+    - `stored`, `added`: the stored names of fields, and the types of added ones, as far as the old journal tells.
     - `notes`: what else is lost or doubtful, a line each.
     """
 
@@ -111,6 +111,7 @@ class RebuildPlan:
     begins_list: bool = False
     inlined: Mapping[str, bytes] = field(default_factory=dict)
     stored: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
+    added: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     unseen: tuple[str, ...] = ()
 
     @property
@@ -188,8 +189,8 @@ def plan_rebuild(
             f"objects are gone: {listed(list(doubtful))}; at keys of theirs an older version may count: compare "
             "them with what you know, and load right versions again"
         )
-    names = names_left(store, source_id)
-    if line := lost_names(names, map(stored_schema, schemas.values())):
+    left = names_left(store, source_id)
+    if line := lost_names(left, map(stored_schema, schemas.values())):
         notes.append(line)
     disputed = () if config.kind == "append" else contradicted(selection.pieces)
     if disputed:
@@ -214,7 +215,8 @@ def plan_rebuild(
         tuple(sorted({*doubtful, *disputed})),
         begins_list,
         {c.object: c.data for c in candidates if c.data},
-        names,
+        left.stored,
+        left.added,
         tuple(c.object for c in selection.lost if c.is_refused),
     )
 
@@ -263,6 +265,7 @@ def rebuild(
         schemas=HashTrieMap(plan.schemas),
         pool_schemas=HashTrieSet(in_pool),
         stored=plan.stored,
+        added=plan.added,
     )
     context = lake.context
     history = History(store, pool_id=config.id, key=config.key, rule=rule_of(config), clock=context.clock)

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable
 
 import pyarrow as pa
-from rpds import HashTrieMap
 
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt
-from lake_core.history import History
-from lake_core.history.renaming import renamed
+from lake_core.history import History, PoolState
+from lake_core.history.renaming import edited
 from lake_core.journal import windows
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records.transactions import sequence
@@ -27,17 +26,17 @@ _FRESH = re.compile(r"~\d+$")
 """The ending of the stored name of a field that took the name of an earlier field."""
 
 
-def names_left(store: Store, pool_id: str) -> HashTrieMap[str, str]:
-    """Returns the stored name of each field, by the field's name, as far as the journal can be read.  Raises
-    Unavailable."""
+def names_left(store: Store, pool_id: str) -> PoolState:
+    """Returns a state with the stored names of names, and with added fields, as far as the journal can be read.
+    Raises Unavailable."""
     history = History(
         store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0, gated=False
     )  # nothing is committed
-    names: HashTrieMap[str, str] = HashTrieMap()
+    left = PoolState()
     since = 0
     for mark in sorted(history.journal.marks().checkpoints, key=lambda mark: mark.version):
         try:
-            names, since = history.journal.restore(mark).state.stored, mark.version
+            left, since = history.journal.restore(mark).state, mark.version
         except (Corrupt, CheckpointDamaged, CheckpointGone) as error:
             log.warning("%s: passed over: %s", mark.name, error)
     for version, stored in windows.stored(history.journal):
@@ -45,16 +44,16 @@ def names_left(store: Store, pool_id: str) -> HashTrieMap[str, str]:
             continue
         index = 0
         for transaction in stored.entry.transactions:
-            names = renamed(names, sequence(version, index), transaction.actions)
+            left = edited(left, sequence(version, index), transaction.actions)
             index += transaction.width
-    return names
+    return left
 
 
-def lost_names(names: HashTrieMap[str, str], schemas: Iterable[pa.Schema]) -> str:
+def lost_names(left: PoolState, schemas: Iterable[pa.Schema]) -> str:
     """Returns a line if the objects show that fields were renamed or dropped, and the journal does not; otherwise
     ""."""
     fresh = sorted({name for schema in schemas for name in schema.names if _FRESH.search(name)})
-    if not fresh or len(names):
+    if not fresh or len(left.stored):
         return ""
     return (
         f"fields were renamed or dropped, and what is left of the journal does not say how: readers see stored "

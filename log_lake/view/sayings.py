@@ -14,6 +14,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.phrases import counted, listed
 from lake_core.records import (
     Action,
+    AddField,
     AddObject,
     AddTombstone,
     BeginVacuum,
@@ -151,6 +152,8 @@ def _other(action: Action) -> str:
             return "closed the pool: it was dropped"
         case Reopen():
             return "opened the pool again: it was restored"
+        case AddField():
+            return f"added the field {_cut(action.name)} ({action.type_name[:80]})"
         case RenameField(new=None):
             return f"dropped the field {_cut(action.name)}"
         case RenameField():

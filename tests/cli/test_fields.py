@@ -40,6 +40,15 @@ def test_writes_by_sql_take_the_new_names(lake: Command, pool: str) -> None:
     assert [(one["k"], one["b"]) for one in lake("scan", pool).records] == [(2, 7), (3, 9)]
 
 
+def test_an_added_field_is_written_by_sql(lake: Command, pool: str) -> None:
+    assert lake("fields", pool, "add", "x", "double").err.startswith("p: field x is added; version 2, ")
+    assert {"field": "x", "type": "double", "stored": "x"} in lake("fields", pool, "--json").records
+    assert lake("query", "SELECT count(*) AS n FROM p WHERE x IS NULL", "--json").records == [{"n": 1}]
+    lake("query", "INSERT INTO p BY NAME SELECT 2 AS k, 6 AS x")
+    lake("query", "UPDATE p SET x = 1 WHERE x IS NULL")
+    assert [(one["k"], one["x"]) for one in lake("scan", pool).records] == [(1, 1.0), (2, 6.0)]
+
+
 def test_deletes_and_explanations_say_the_new_names(lake: Command, pool: str) -> None:
     lake("delete", pool, "--where", "a = 5")
     lake("fields", pool, "rename", "a", "b")
@@ -51,7 +60,8 @@ def test_deletes_and_explanations_say_the_new_names(lake: Command, pool: str) ->
     ("words", "status", "said"),
     [
         (["rename", "a"], INVALID_INPUT, "write rename OLD NEW or drop FIELD"),
-        (["add", "a"], INVALID_INPUT, "write rename OLD NEW or drop FIELD"),
+        (["add", "x"], INVALID_INPUT, "write rename OLD NEW or drop FIELD or add FIELD TYPE"),
+        (["add", "x", "number"], INVALID_INPUT, "type 'number' of field 'x' is unknown"),
         (["rename", "k", "x"], INVALID_INPUT, "is a field of the key"),
         (["drop", "nothing"], NOT_FOUND, "field 'nothing' does not exist"),
     ],

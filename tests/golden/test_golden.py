@@ -39,6 +39,7 @@ from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_valu
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import (
     Action,
+    AddField,
     AddInlined,
     AddObject,
     AddTombstone,
@@ -385,6 +386,15 @@ def test_an_entry_that_renames_and_drops_fields() -> None:
     stored = bytes.fromhex((VERSION_3 / "renaming_entry.hex").read_text())
     assert Codec(Entry, version=3).encode(RENAMING_ENTRY) == stored
     assert Codec(Entry, version=3).decode(stored, name="x") == RENAMING_ENTRY
+
+
+ADDING_ENTRY = Entry(an_id(39), (transaction(AddField("account", "decimal(10,2)"), id=an_id(40), branch=""),))
+
+
+def test_an_entry_that_adds_a_field() -> None:
+    stored = bytes.fromhex((VERSION_3 / "adding_entry.hex").read_text())
+    assert Codec(Entry, version=3).encode(ADDING_ENTRY) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == ADDING_ENTRY
 
 
 PREPARING_ENTRY = Entry(

@@ -21,6 +21,7 @@ from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
 from lake_core.records import (
     Action,
+    AddField,
     AddInlined,
     Column,
     Consume,
@@ -72,7 +73,10 @@ ACTIONS = st.one_of(additions(), additions(), additions(), REMOVALS, SOURCES)
 TOKENS = st.one_of(st.just(""), st.integers(1, 8).map(lambda n: f"t{n}"))
 POINTS = st.sets(st.integers(1, 5).map(encode_value), min_size=1, max_size=3).map(lambda p: tuple(sorted(p)))
 NAMES = st.sampled_from(["a", "b", "c"])
-RENAMES = st.builds(RenameField, NAMES, st.one_of(st.just("d"), st.none()))
+RENAMES = st.one_of(
+    st.builds(RenameField, NAMES, st.one_of(st.just("d"), st.none())),
+    st.builds(AddField, NAMES, st.sampled_from(["bigint", "string"])),
+)
 POINTING = st.lists(st.one_of(st.builds(Split, POINTS), st.builds(Join, POINTS)), min_size=1, max_size=2)
 STEPS = st.one_of(
     *[st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))] * 3,
@@ -97,7 +101,7 @@ def grown(
             parent = head.state.branches["main"].tip
             transactions = []
             for actions, token, time in changes:
-                of_none = isinstance(actions[0], Split | Join | RenameField)
+                of_none = isinstance(actions[0], Split | Join | RenameField | AddField)
                 at: dict[str, Any] = {"branch": "", "parent": 0} if of_none else {"parent": parent}
                 one = transaction(*actions, id=an_id(next(numbers)), token=token, time=time * 1_000_000, **at)
                 transactions.append(one)
@@ -143,6 +147,7 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
         "sources": dict(state.sources.items()),
         "points": state.points,
         "stored": dict(state.stored.items()),
+        "added": dict(state.added.items()),
         "inlines": state.inlines,
         "inlined": {name: branch.snapshot.inlined for name, branch in state.branches.items()},
         "source": [state.sources.get(("main", f"s{n}")) for n in range(5)],

@@ -56,6 +56,22 @@ def test_a_frame_is_written_under_the_stored_names(spark: Any, landing: Landing,
     assert pool.at().get(1).to_pylist() == [{"k": 1, "b": 10}]
 
 
+def test_an_added_field_is_read_and_written_before_a_load_brings_it(
+    spark: Any, landing: Landing, pool: Pool
+) -> None:
+    pool.add_field("x", "double")
+    for frame in (
+        spark.read.format("lake").options(lake=landing.uri, path="p").load(),
+        pyspark_lake.read(spark, "p", lake=landing.uri),
+    ):
+        assert frame.columns == ["k", "b", "x"]
+        assert sorted(map(tuple, frame.where("x is null").collect())) == [(*row, None) for row in EXPECTED]
+    pyspark_lake.write(spark.createDataFrame([(20, 2.5)], "k long, x double"), "p", lake=landing.uri)
+    assert pool.at().to_table(where="x > 2").to_pylist() == [{"k": 20, "b": None, "x": 2.5}]
+    native = pyspark_lake.read(spark, "p", lake=landing.uri)
+    assert [tuple(row) for row in native.where("x = 2.5").collect()] == [(20, None, 2.5)]
+
+
 def rows_of(reader: Any, partitions: Any) -> list[dict[str, Any]]:
     return [row for one in partitions for batch in reader.read(one) for row in batch.to_pylist()]
 

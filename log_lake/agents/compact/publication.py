@@ -46,7 +46,7 @@ def publication_due(pool: Pool, *, branch: str) -> str:
     if lag.published.types != pool.settings["publish.types"]:
         return "publish.types was changed"
     if lag.edited:
-        return "fields were renamed or dropped since"
+        return "its fields were edited since"
     return "the published table is behind" if lag.transactions else ""
 
 

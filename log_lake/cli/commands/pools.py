@@ -101,7 +101,8 @@ def _fields(parser: ArgumentParser) -> None:
         "edit",
         nargs="*",
         metavar="EDIT",
-        help="rename OLD NEW, or drop FIELD: one small transaction, nothing is rewritten (default: list them)",
+        help="rename OLD NEW, drop FIELD, or add FIELD TYPE: one small transaction, nothing is rewritten "
+        "(default: list them)",
     )
     add_at(parser)
 

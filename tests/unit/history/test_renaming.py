@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from rpds import HashTrieMap
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.history.renaming import renamed, shown_names
-from lake_core.records import RenameField
+from lake_core.history import PoolState
+from lake_core.history.renaming import edited, shown_names
+from lake_core.records import AddField, RenameField
 from log_lake.fields.names import FieldNames
-
-EMPTY: HashTrieMap[str, str] = HashTrieMap()
 
 
 def after(*edits: tuple[str, str | None]) -> dict[str, str]:
-    stored = EMPTY
+    state = PoolState()
     for number, (name, new) in enumerate(edits, 1):
-        stored = renamed(stored, number, [RenameField(name, new)])
-    return dict(stored.items())
+        state = edited(state, number, [RenameField(name, new)])
+    return dict(state.stored.items())
 
 
 @pytest.mark.parametrize(
@@ -54,3 +52,12 @@ def test_a_record_may_not_have_the_stored_name_of_another_field() -> None:
         names.to_store(pa.table({"a~1": [1], "a": [2]}))
     with pytest.raises(InvalidInput, match="'a~1': the pool stores another field under this name"):
         names.to_store(pa.table({"a~1": [1]}))
+
+
+def test_an_added_field_is_kept_by_its_stored_name() -> None:
+    edits = [AddField("a", "bigint"), RenameField("a", "b"), AddField("a", "string"), RenameField("a")]
+    state = PoolState()
+    for number, edit in enumerate(edits, 1):
+        state = edited(state, number, [edit])
+    assert dict(state.added.items()) == {"a": "bigint", "a~2": "string"}
+    assert dict(state.stored.items())["b"] == "a"

@@ -73,8 +73,19 @@ def test_an_edit_alone_makes_the_table_lag(tmp_path: Path) -> None:
     lag = publication(pool)
     assert lag is not None
     assert (lag.transactions, lag.edited) == (0, True)
-    assert publication_due(pool, branch="main") == "fields were renamed or dropped since"
+    assert publication_due(pool, branch="main") == "its fields were edited since"
     assert lag_line(lag).endswith("; no transaction is newer; it has the names of its fields before an edit")
+
+
+def test_an_added_field_is_a_column_before_a_record_has_it(pool: Pool) -> None:
+    publish_iceberg(pool)
+    pool.add_field("new", "double")
+    done = check_published(pool)
+    assert (done.outcome, done.added) == (PUBLISHED, 0)
+    id = ids(done.location)["new"]
+    pool.branch().append(pa.table({"k": [4], "new": [1.5]}))
+    assert ids(check_published(pool).location)["new"] == id
+    assert read_table(done.location, row_filter="new > 1").num_rows == 1
 
 
 def test_a_tag_shows_the_names_of_its_time(pool: Pool) -> None:
@@ -149,7 +160,9 @@ def test_random_histories_are_published_as_the_lake_shows_them(tmp_path: Path, s
     chance = random.Random(seed)
     pool, number, names = a_local_pool(tmp_path, {"k": [0], "a": [0]}), 0, "abcd"
     for _ in range(12):
-        what = chance.choice(["load", "load", "rename", "rename", "drop", "compact", "delete", "publish"])
+        what = chance.choice(
+            ["load", "load", "rename", "rename", "drop", "add", "compact", "delete", "publish"]
+        )
         try:
             if what == "load":
                 number += 1
@@ -162,6 +175,8 @@ def test_random_histories_are_published_as_the_lake_shows_them(tmp_path: Path, s
                 pool.rename_field(old=old, new=new)
             elif what == "drop":
                 pool.drop_field(chance.choice(names))
+            elif what == "add":
+                pool.add_field(chance.choice(names), "bigint")
             elif what == "compact":
                 compact(pool.branch(), pool.at().references)
             elif what == "delete":
@@ -171,6 +186,6 @@ def test_random_histories_are_published_as_the_lake_shows_them(tmp_path: Path, s
             else:
                 check_published(pool)
         except (NotFound, InvalidInput):
-            assert what in ("rename", "drop")
+            assert what in ("rename", "drop", "add")
     if pool.at().records:
         check_published(pool)
