@@ -51,10 +51,13 @@ class TableNames:
             column, column
         )
 
-    def of_earlier(self, column: str) -> str | None:
-        """Returns the field of a column of an earlier table, by its name there; None if the name may have meant
-        another field then."""
-        return None if column in self.fields.stored else self.of_pool().get(column, column)
+    def of_earlier(self, column: str) -> str:
+        """Returns the field of a column of an earlier table that its name mapping lacks, by its name there.
+
+        If that name had another stored name then, the answer is a field that is hidden forever, so its id is used
+        by no column.
+        """
+        return {self.table[name]: name for name in self.key.names if name in self.table}.get(column, column)
 
     def columns(self, schema: pa.Schema) -> pa.Schema:
         """Returns fields with their names in the table."""

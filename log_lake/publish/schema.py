@@ -65,8 +65,7 @@ def ids_of(schemas: Iterable[Schema], mapping: str, last: int, names: TableNames
     for schema in schemas:
         for column in schema.fields:
             name = stored.get(column.field_id) or names.of_earlier(column.name)
-            if name is not None:  # otherwise no object of the table had the column, so no bounds have its id
-                before |= {(name, *inside): id for (_, *inside), id in paths_of(column, ())}
+            before |= {(name, *inside): id for (_, *inside), id in paths_of(column, ())}
     return ColumnIds(before, last)
 
 

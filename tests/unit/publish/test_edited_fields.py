@@ -88,6 +88,16 @@ def test_an_added_field_is_a_column_before_a_record_has_it(pool: Pool) -> None:
     assert read_table(done.location, row_filter="new > 1").num_rows == 1
 
 
+def test_an_added_field_that_is_renamed_keeps_its_id(pool: Pool) -> None:
+    pool.add_field("new", "double")
+    id = ids(publish_iceberg(pool).location)["new"]
+    pool.branch().append(pa.table({"k": [9], "old": [1]}))
+    pool.drop_field("old")
+    publish_iceberg(pool)
+    pool.rename_field(old="new", new="old")
+    assert ids(check_published(pool).location)["old"] == id
+
+
 def test_a_tag_shows_the_names_of_its_time(pool: Pool) -> None:
     pool.tag("v1")
     pool.rename_field(old="a", new="b")
