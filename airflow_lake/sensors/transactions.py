@@ -168,8 +168,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the event of the trigger.  If the task is cleared after that, it starts from the newest version;
-        if it failed, it continues."""
+        """Returns the event of the trigger, and forgets the versions where the wait began.  So a task that is
+        cleared after its success waits from the newest version."""
         kept = context.get("task_state_store")
         if kept is not None and kept.get(BEGUN) is not None:
             kept.delete(BEGUN)

@@ -125,7 +125,7 @@ def meter_of(store: object) -> Meter:
 
 
 def own_meter(store: object) -> Meter | None:
-    """Returns the meter of a store, or of the one behind it, if it counts its requests itself; otherwise None."""
+    """Returns the meter of the store, or else of the first store behind it that has one; None if none has."""
     while store is not None:  # bounded by the stores that stand in front of each other
         own = getattr(store, "meter", None)
         if isinstance(own, Meter):

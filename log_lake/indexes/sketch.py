@@ -181,7 +181,8 @@ def run_ends(count: int, runs: int) -> list[int]:
 
 
 def united_ranks(parts: Iterable[RankedRuns], *, most: int) -> RankedRuns:
-    """The ranks of all values together, in at most `most` runs beside that of the least value."""
+    """Unites the runs of sorted values of several parts into at most `most` runs, and one more for the least
+    value."""
     parts = list(parts)
     pairs = sorted(pair for part in parts for pair in zip(part.values, part.lengths, strict=True))
     off = sum(part.off for part in parts)

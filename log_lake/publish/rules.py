@@ -67,10 +67,11 @@ class ObjectRule:
 
 
 def rules_of(revision: Revision, filters: Sequence[Tombstone] | None = None) -> dict[str, ObjectRule]:
-    """Returns the rule of each object of the table, by its id, in key order.
+    """Returns for each object of the published table the rule that decides which of its records are hidden: by
+    the object's id, in key order.
 
-    `filters`: the tombstones of the pool's filters; None: of those that it has now.  Raises InvalidInput if
-    records of several objects would have to be combined, or if an object is not Parquet or is inlined in the
+    `filters` are the tombstones of the filters to apply; None: of the pool's present filters.  Raises InvalidInput
+    if records of several objects would have to be combined, or if an object is not Parquet or is inlined in the
     journal.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}

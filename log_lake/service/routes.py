@@ -7,7 +7,8 @@
 | `POST /lakes/{lake}/pools/{pool}/load` | `Load` | a writer |
 | `PUT`, `DELETE /lakes/{lake}/pools/{pool}` | `PoolToCreate`, `PoolToDrop` | a keeper |
 
-The page of `description` needs no token.  Paths are cut before they are decoded, as those of the catalog.
+The page that the module `description` makes needs no token.  A path is split at its slashes before its parts are
+decoded, as in the catalog.
 """
 
 from __future__ import annotations

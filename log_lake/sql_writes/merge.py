@@ -1,10 +1,10 @@
 """Runs a MERGE as one transaction of one pool.
 
 It reads the pool twice, at one version.  The first time it counts, and finds the keys of the records that
-change.  The second time it reads the records of these keys alone, and writes what is in their place:
+change.  The second time it reads only the records of these keys, and writes the records that replace them:
 
 - In an append pool a tombstone hides these keys, and all of their records are written again, also the unchanged
-  ones.  If there are more keys than a condition can name, it hides the range from the first to the last.
+  ones.  If a condition cannot name so many keys, the tombstone hides the whole range from the first to the last.
 - In an upsert pool the changed records, and delete markers, are the newest of their keys.
 
 Records to insert are those of the source that no record of the pool matches.  The commit is exact, as that of

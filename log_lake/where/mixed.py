@@ -40,8 +40,8 @@ OfColumn = Callable[[Compare | In, pa.Array], pa.Array]
 def in_json(
     leaf: Compare | In | IsNull, column: pa.Array | pa.ChunkedArray, inside: Path, of_column: OfColumn
 ) -> pa.Array:
-    """Returns true, false or null for each JSON text: whether the comparison holds.  `inside` is the path into its
-    objects."""
+    """Returns for each JSON text whether the comparison holds: true, false or null.  `inside` is the path to the
+    compared value within the JSON text; if it is empty, the whole value is compared."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if isinstance(leaf, IsNull) or inside:
         truths = [_one_by_one(leaf, chunk, inside) for chunk in chunks]

@@ -53,8 +53,8 @@ def shown_schemas(view: View, ids: Iterable[str]) -> list[pa.Schema]:
 
 
 def check_names(state: View, newest: View) -> None:
-    """Compares the names of fields in the state with which a reader begins with those in the newest version.
-    Raises InvalidInput if they differ, because all records of a stream must have the newest names."""
+    """Raises InvalidInput if a field was renamed or dropped between the state with which a reader begins and the
+    newest version, because all records of a stream must have the newest names."""
     if state.names != newest.names:
         raise InvalidInput(
             f"pool {newest.config.name!r}: a field was renamed or dropped since version {state.version}, with "

@@ -137,8 +137,8 @@ class ErasureWork(Work, frozen=True, kw_only=True):
 class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
     """The agent for pools with pending erasures, and for pools that a run names.
 
-    It checks what the run names in all pools before it begins an erasure in any.  A dry run logs what holds such
-    records.
+    Before it begins any erasure, it checks in every pool what the run names.  A dry run begins none: it logs which
+    objects hold matching records.
     """
 
     work, result = ErasureWork, ErasuresResult

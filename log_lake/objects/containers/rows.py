@@ -57,7 +57,7 @@ def digest_of(kind: Type) -> bytes:
 
 
 def type_of(digest: bytes) -> Type:
-    """Returns the type with that digest.  The process knows it, because it read the record's bytes with it."""
+    """Returns the type with this digest, which this process remembers since it read a record of the type."""
     return _BY_DIGEST[digest]
 
 
