@@ -38,7 +38,7 @@ def test_an_index_is_created_made_and_dropped(lake: Command, pool: str) -> None:
     told = lake("scan", pool, "--where", "who = 'eve'", "--explain")
     assert told.err == "left out: 0 objects by statistics, 2 by indexes\n"
     assert lake("scan", pool, "--where", "who = 'eve'", "--explain", "--json").records[-1] == {
-        "left_out": {"statistics": 0, "index": 2},
+        "left_out": {"statistics": 0, "index": 2, "cluster": 0},
         "not_used": {},
     }
     assert [row["who"] for row in lake("scan", pool, "--where", "who = 'eve'", "--json").records] == ["eve"]
