@@ -49,7 +49,7 @@ from log_lake.lake.transactions import PoolsTransaction
 from log_lake.lake.view import View
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
-from log_lake.settings.settings import check_pool
+from log_lake.settings.settings import pool_check
 from log_lake.stores import open_store
 from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
@@ -110,7 +110,7 @@ class Lake:
             check_metadata(all_metadata),
             gated,
         )
-        self.catalog = Catalog(self.context, check=check_pool)
+        self.catalog = Catalog(self.context, check=pool_check(self.context.format_version))
         self.limits = limits
         self.clients: Mapping[str, Mapping[str, str]] = {}
         self._histories: dict[str, History] = {}
@@ -233,7 +233,7 @@ class Lake:
             }
             self.store.put(naming.LAKE_FILE, _encoded(head), durable=True)
             self.context = replace(self.context, format_version=FORMAT_VERSION, gated=False)
-            self.catalog = Catalog(self.context, check=check_pool)
+            self.catalog = Catalog(self.context, check=pool_check(self.context.format_version))
             self._histories.clear()
         return before, FORMAT_VERSION
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
@@ -28,6 +29,9 @@ if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they
     from lake_core.records.pools import PoolConfig
 
 TYPE_PREFIX = "type."
+
+CLUSTERS_SINCE = 3
+"""The version of a lake from which on a compaction may divide records (decision 527)."""
 
 PREFIXES = (TYPE_PREFIX, INDEX_PREFIX)
 """Settings with these prefixes are named by the user: the type of a field, an index rule."""
@@ -164,6 +168,23 @@ def check_settings(
     for name, text in changes.items():
         check_setting(name, text, kind=kind, key=key, aggregates=aggregates)
     check_together({**(stored or {}), **changes}, changes, kind=kind, key=key)
+
+
+def pool_check(format_version: int) -> Callable[[PoolConfig, Mapping[str, str]], None]:
+    """Returns `check_pool`, as `Catalog` calls it, for a lake of this format version.
+
+    The check also raises InvalidInput if the lake's format is too old for one of the settings.
+    """
+    return partial(_check_pool_of, format_version)
+
+
+def _check_pool_of(format_version: int, pool: PoolConfig, changes: Mapping[str, str]) -> None:
+    if changes.get("cluster.by") and format_version < CLUSTERS_SINCE:
+        raise InvalidInput(
+            f"setting cluster.by: this lake has format version {format_version}, and programs of that version "
+            "cannot read objects that a compaction divides: run lake upgrade"
+        )
+    check_pool(pool, changes)
 
 
 def check_pool(pool: PoolConfig, changes: Mapping[str, str]) -> None:

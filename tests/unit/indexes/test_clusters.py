@@ -224,3 +224,18 @@ def test_where_records_combine_only_a_bucket_of_the_key_counts() -> None:
     assert not may_lie_there(where, schema, columns)
     assert not may_lie_there(where, schema, columns, among_fields=["v"])
     assert may_lie_there(where, schema, columns, among_fields=["k"])
+
+
+def test_a_lake_of_an_older_format_has_no_clusters_until_it_is_upgraded() -> None:
+    """Else a program that reads that format would meet objects that it cannot read."""
+    store = Lake.create_on(MemoryStore()).store
+    lake = Lake(store, Lake.open_on(store).context.lake_id, format_version=2)
+    with pytest.raises(InvalidInput, match=r"format version 2, .* cannot read objects .*: run lake upgrade"):
+        lake.create_pool("p", key="k", settings={"cluster.by": "user:4"})
+    pool = lake.create_pool("p", key="k")
+    with pytest.raises(InvalidInput, match="run lake upgrade"):
+        lake.configure_pool("p", {"cluster.by": "user:4"})
+    lake.configure_pool("p", {"cluster.by": ""})
+    lake.upgrade()
+    lake.configure_pool("p", {"cluster.by": "user:4"})
+    assert lake.pool("p").config.id == pool.config.id

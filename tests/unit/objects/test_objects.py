@@ -417,7 +417,9 @@ def test_a_parquet_file_of_somebody_else_is_corrupt(store: MemoryStore, about: b
 
 
 def test_an_object_of_a_newer_format_is_refused() -> None:
-    described = ObjectMetadata(metadata.VERSION + 1, an_id(1), ORIGIN, "k", "", "s", 1, b"a", b"b", (b"a",), ())
+    described = ObjectMetadata(
+        metadata.VERSION + 1, an_id(1), ORIGIN, "k", "", "s", 1, b"a", b"b", (b"a",), ()
+    )
     with pytest.raises(Corrupt, match=rf"newer version \(format {metadata.VERSION + 1}\)"):
         metadata.decode(metadata.encode(described), name=NAME)
 
