@@ -48,10 +48,18 @@ OWN_AIRFLOW = (
 )
 """Tests that need no scheduler of Airflow, so they need not wait for those that share one."""
 
-HALF_OF_UNIT = ("unit/agents", "unit/history", "unit/journal", "unit/lake", "unit/objects")
+HALF_OF_UNIT = ("unit/agents", "unit/history", "unit/journal", "unit/lake", "unit/objects", "unit/rights")
 """About half of the unit tests.  As one process they would run long after the others have ended, on one core."""
 
-GROUPS = (("airflow",), ("spark",), (), ("unit",), HALF_OF_UNIT, ("local", *OWN_AIRFLOW))
+GROUPS = (
+    ("unit",),
+    ("spark",),
+    (),
+    ("airflow",),
+    ("cli", "docs", "formats", "golden"),
+    HALF_OF_UNIT,
+    ("local", *OWN_AIRFLOW),
+)
 """The folders and files of each process. () stands for all tests that are in no other group, so no new folder is
 left out."""
 
